@@ -1,0 +1,43 @@
+# One verb per task; CI calls the same verbs. Every verb makes .venv when it is missing and reuses it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ARGS ?=
+
+.PHONY: help demo test check fix serve bench clean
+help: ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'toolsurface needs Python 3.11 or newer; say which: make PYTHON=python3.12 …' >&2; exit 2; }
+	@echo 'setting up $(VENV) (once; a few minutes of downloads)' >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) >&2
+	@$(BIN)/python -m pip install --upgrade 'pip>=25.1' >&2
+	@$(BIN)/python -m pip install --editable '.[all]' --group dev >&2
+	@touch $@
+
+demo: $(STAMP) ## the whole path once on real AWS operations (ARGS=--json for one JSON object)
+	@$(BIN)/python -m demo $(ARGS)
+
+test: $(STAMP) ## all tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(STAMP) ## format, lint, types, import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(STAMP) ## format, and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+serve: $(STAMP) ## the ranking service on the store of the last demo (ARGS="--store DIR --port N" for another)
+	@$(BIN)/toolsurface serve $(or $(ARGS),--store .demo/store)
+
+bench: $(STAMP) ## every benchmark, one table and one JSON line each
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## what the other verbs made
+	rm -rf $(VENV) .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
