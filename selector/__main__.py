@@ -1,0 +1,1 @@
+"""Joins the adapters of selector."""

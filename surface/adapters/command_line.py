@@ -1,0 +1,119 @@
+"""The frame every subcommand shares: the one `toolsurface` command, its exit codes, and how it speaks.
+
+    0  done        1  it failed        2  wrong use        130  interrupted
+
+A part declares its subcommands as `Command` values and registers them as entry points of the group
+``toolsurface.commands``; ``python -m <part>`` runs the same values through `run`. Results go to standard output
+(one JSON object under ``--json``), everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from surface._version import __version__
+
+GROUP = "toolsurface.commands"
+DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+
+# Which extra brings a part, for the one who asks for a part that is not installed.
+_EXTRAS = {"indexer": "indexer", "selector": "service"}
+
+
+class CommandFailedError(Exception):
+    """The command could not do its work; the message is all that its user sees. Exit code 1."""
+
+
+class WrongUseError(Exception):
+    """The command was asked for something that cannot be; the message names the argument and the fix. Exit code 2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One subcommand."""
+
+    name: str
+    summary: str
+    """One line for the list of commands."""
+    configure: Callable[[argparse.ArgumentParser], None]
+    """Adds the command's own arguments."""
+    run: Callable[[argparse.Namespace], int | None]
+    """Does the work; None is exit code 0."""
+    failures: tuple[type[Exception], ...] = ()
+    """Errors whose own message is all a user needs: printed without a traceback, exit code 1."""
+
+
+def say(message: str) -> None:
+    """One line for the person at the terminal, on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def print_json(value: Any) -> None:
+    """The command's result as one JSON object on standard output."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def run(commands: Sequence[Command], prog: str, argv: Sequence[str] | None = None) -> int:
+    """Runs one of a part's own commands: ``python -m <part>``."""
+    return _run({command.name: command for command in commands}, prog, sys.argv[1:] if argv is None else argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs whichever installed subcommand is asked for: ``toolsurface``."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    offered = {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+    commands: dict[str, Command] = {}
+    missing: dict[str, str] = {}
+    # Only the command asked for is imported; the list of commands needs them all.
+    wanted = [offered[arguments[0]]] if arguments and arguments[0] in offered else list(offered.values())
+    for entry in wanted:
+        try:
+            commands[entry.name] = entry.load()
+        except ModuleNotFoundError as error:
+            missing[entry.name] = _how_to_install(entry, error)
+    if arguments and arguments[0] in missing:
+        say(f"toolsurface {arguments[0]}: {missing[arguments[0]]}")
+        return WRONG_USE
+    return _run(commands, "toolsurface", arguments, missing)
+
+
+def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: dict[str, str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog=prog, description="Deferred tools for agents.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"toolsurface {__version__}")
+    listed = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in commands.values():
+        command.configure(
+            listed.add_parser(command.name, help=command.summary, description=command.summary, allow_abbrev=False)
+        )
+    for name, hint in (missing or {}).items():
+        listed.add_parser(name, help=hint)
+    chosen = parser.parse_args(argv)
+    command = commands[chosen.command]
+    expected: tuple[type[Exception], ...] = (CommandFailedError, *command.failures)
+    try:
+        return command.run(chosen) or DONE
+    except WrongUseError as error:
+        say(f"{prog} {command.name}: {error}")
+        return WRONG_USE
+    except expected as error:
+        say(f"{prog} {command.name}: {error}")
+        return FAILED
+    except KeyboardInterrupt:
+        say(f"{prog} {command.name}: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left (``| head``); keep the interpreter from complaining when it closes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _how_to_install(entry: EntryPoint, error: ModuleNotFoundError) -> str:
+    extra = _EXTRAS.get(entry.module.split(".", maxsplit=1)[0], "all")
+    return f"needs {error.name}, which the extra brings: pip install 'toolsurface[{extra}]'"

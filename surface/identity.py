@@ -1,0 +1,51 @@
+"""The names that tools, surfaces, applications and runs may have, and the digests that identify content.
+
+Everything that enters from outside passes one of these checks once, where it enters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from surface.canonical import digest
+from surface.errors import ConfigurationError
+
+TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+RUN_ID = re.compile(r"[\x20-\x7e]{1,256}")
+
+
+def is_tool_name(name: str) -> bool:
+    """Whether a catalog may hold a tool of this name (CAT-2)."""
+    return TOOL_NAME.fullmatch(name) is not None
+
+
+def is_key(key: str) -> bool:
+    """Whether a surface or an application may have this name."""
+    return KEY.fullmatch(key) is not None
+
+
+def require_key(field: str, key: str) -> str:
+    """`key` itself; raises ConfigurationError naming `field` where it is no valid key."""
+    if not is_key(key):
+        raise ConfigurationError(f"{field}: needs 1-64 characters of A-Z a-z 0-9 _ . -")
+    return key
+
+
+def require_run_id(run_id: str) -> str:
+    """`run_id` itself; raises ConfigurationError where it is not 1-256 bytes of printable ASCII."""
+    if RUN_ID.fullmatch(run_id) is None:
+        raise ConfigurationError("run_id: needs 1-256 bytes of printable ASCII")
+    return run_id
+
+
+def tool_digest(*, name: str, description: str, input_schema: Mapping[str, Any], service: str | None) -> str:
+    """The digest over all that a model or a ranker reads of a tool (CAT-4)."""
+    return digest({"name": name, "description": description, "input_schema": input_schema, "service": service})
+
+
+def catalog_digest(tool_digests: Iterable[str]) -> str:
+    """The digest of a tool set, whatever the order its tools were given in (CAT-3, CAT-4)."""
+    return digest(sorted(tool_digests))
