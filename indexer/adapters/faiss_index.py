@@ -1,0 +1,58 @@
+"""The vector index over FAISS: exact, flat, by inner product, built from the vectors when a version is opened.
+
+FAISS's own file format is never read: mutated files of it load without a complaint. Of equal scores FAISS keeps
+whichever its heap held; here equal scores stand in row order, so the same query always gets the same answer.
+"""
+
+from __future__ import annotations
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+
+class FaissVectorIndex:
+    """Exact nearest tools; threads may share it."""
+
+    __slots__ = ("_dimension", "_index", "_tools")
+
+    def __init__(self, vectors: NDArray[np.float32]) -> None:
+        """`vectors`: unit length, shape (tools, dimension); they are copied."""
+        # Requests are the unit of parallelism; FAISS's own threads would only fight over the cores.
+        faiss.omp_set_num_threads(1)
+        self._tools, self._dimension = vectors.shape
+        self._index = faiss.IndexFlatIP(self._dimension)
+        if self._tools:
+            self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+
+    def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """The best k rows for each query, best first, equal scores in row order: scores and rows, (n, min(k, tools)).
+
+        Raises ValueError where the queries are not finite vectors of this index's dimension, or k is negative.
+        """
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        if queries.ndim != 2 or queries.shape[1] != self._dimension:
+            raise ValueError(f"queries: need shape (n, {self._dimension}), not {queries.shape}")
+        if k < 0:
+            raise ValueError("k: must not be negative")
+        if not bool(np.isfinite(queries).all()):
+            raise ValueError("queries: must be finite; FAISS would answer with rows that do not exist")
+        k = min(k, self._tools)
+        scores = np.empty((len(queries), k), dtype=np.float32)
+        rows = np.empty((len(queries), k), dtype=np.int64)
+        if k == 0 or not len(queries):
+            return scores, rows
+        # One more than asked for shows whether equal scores were cut apart at the end.
+        found_scores, found_rows = self._index.search(queries, min(k + 1, self._tools))
+        for at in range(len(queries)):
+            scores[at], rows[at] = self._ordered(queries[at : at + 1], found_scores[at], found_rows[at], k)
+        return scores, rows
+
+    def _ordered(
+        self, query: NDArray[np.float32], scores: NDArray[np.float32], rows: NDArray[np.int64], k: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        while len(rows) < self._tools and scores[-1] == scores[k - 1]:
+            found = self._index.search(query, min(2 * len(rows), self._tools))
+            scores, rows = found[0][0], found[1][0]
+        order = np.lexsort((rows, -scores))[:k]
+        return scores[order], rows[order]

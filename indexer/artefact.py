@@ -1,0 +1,140 @@
+"""The artefact: one immutable, content-addressed index version of one surface.
+
+Rules kept here:
+
+1. An artefact is a manifest and plain files: JSON and `.npy`, no pickle anywhere.
+2. Its version is the digest of its manifest, and the manifest holds the sha256 of every file: two artefacts of the
+   same version are the same bytes.
+3. Nothing parses a file before `verify` has compared every size and sha256 (`contents.py` parses).
+
+Not done here: what the files mean (`contents.py`), where they are kept (`ports.ArtefactStore`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from indexer.errors import ArtefactError
+from indexer.strict_json import NotJsonError, parse_json
+from surface.canonical import canonical_bytes, digest
+from surface.protocol import Digest, Key
+
+FORMAT: Literal[1] = 1
+NAMES, DIGESTS, TEXTS, VECTORS = "names.json", "digests.json", "texts.json", "vectors.npy"
+WORDS, STARTS, ROWS, IMPACTS = "words.json", "starts.npy", "rows.npy", "impacts.npy"
+FILES = frozenset({NAMES, DIGESTS, TEXTS, VECTORS, WORDS, STARTS, ROWS, IMPACTS})
+"""Every file of an artefact; a manifest that names another one is refused."""
+MAX_FILE_BYTES = 8 * 1024**3
+MAX_MANIFEST_BYTES = 64 * 1024
+
+Count = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
+Line = Annotated[str, StringConstraints(strict=True, pattern=r"^[\x20-\x7e]{1,256}$")]
+
+
+class FileEntry(BaseModel):
+    """The exact bytes one file must have."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
+    size: Annotated[int, Field(strict=True, ge=0, le=MAX_FILE_BYTES)]
+    """Bytes."""
+
+    @staticmethod
+    def of(data: bytes) -> FileEntry:
+        """The entry that exactly these bytes satisfy."""
+        return FileEntry(sha256=sha256(data).hexdigest(), size=len(data))
+
+
+class IndexManifest(BaseModel):
+    """What an index version is made of, and everything that decides how it ranks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = FORMAT
+    application: Key
+    surface: Key
+    catalog_digest: Digest
+    """The catalog it was built from (CAT-4)."""
+    recipe: Line
+    """How a tool became a text: `indexer.document.RECIPE`."""
+    lexical_rule: Line
+    """How words score: `surface.lexical.RULE_VERSION`."""
+    model: Line
+    """The identity of the embedding model; vectors of two models are never compared."""
+    dimension: Annotated[int, Field(strict=True, ge=1, le=65_536)]
+    tools: Count
+    words: Count
+    """Distinct words of the lexical arrays."""
+    postings: Count
+    """(word, tool) pairs of the lexical arrays."""
+    files: Annotated[Mapping[str, FileEntry], AfterValidator(MappingProxyType)]
+
+    @property
+    def version(self) -> str:
+        """The content address: 32 hexadecimal digits."""
+        return digest(self._plain())
+
+    def to_bytes(self) -> bytes:
+        """The canonical JSON of this manifest."""
+        return canonical_bytes(self._plain())
+
+    def _plain(self) -> dict[str, object]:
+        # By hand where pydantic would not know the read-only mapping.
+        plain = self.model_dump(mode="json", exclude={"files"})
+        return plain | {"files": {name: entry.model_dump() for name, entry in self.files.items()}}
+
+
+def read_manifest(data: bytes) -> IndexManifest:
+    """The manifest that `data` holds; raises `ArtefactError`, and nothing else, naming the field."""
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise ArtefactError(f"manifest.json: is larger than {MAX_MANIFEST_BYTES} bytes")
+    try:
+        manifest = IndexManifest.model_validate(parse_json(data))
+    except NotJsonError as error:
+        raise ArtefactError(f"manifest.json: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(ascii(step)[1:-1] if isinstance(step, str) else str(step) for step in first["loc"])
+        raise ArtefactError(f"manifest.json: {field}: {first['msg']}") from None
+    if manifest.files.keys() != FILES:
+        raise ArtefactError(f"manifest.json: files: must be exactly {', '.join(sorted(FILES))}")
+    return manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artefact:
+    """One index version: its manifest and the bytes of its files."""
+
+    manifest: IndexManifest
+    files: Mapping[str, bytes]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
+
+    @property
+    def version(self) -> str:
+        """The content address: 32 hexadecimal digits."""
+        return self.manifest.version
+
+    def verify(self) -> None:
+        """Compares every file with the manifest; raises `ArtefactError` naming the first one that differs."""
+        if self.manifest.files.keys() != FILES or self.files.keys() != FILES:
+            raise ArtefactError(f"version {self.version}: must have exactly the files {', '.join(sorted(FILES))}")
+        for name, entry in sorted(self.manifest.files.items()):
+            data = self.files[name]
+            if len(data) != entry.size:
+                raise ArtefactError(
+                    f"version {self.version}: {name} has {len(data)} bytes where its manifest says {entry.size}; "
+                    "deploy again"
+                )
+            if sha256(data).hexdigest() != entry.sha256:
+                raise ArtefactError(
+                    f"version {self.version}: {name} is damaged (its sha256 is not the manifest's); deploy again"
+                )

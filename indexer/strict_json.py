@@ -1,0 +1,52 @@
+"""JSON from outside, read strictly and totally: any bytes give a value or one `NotJsonError`.
+
+Stricter than the standard library where it would guess: no NaN, and no object that holds a key twice (the first
+value would vanish without a word). Not done here: what the value has to look like.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from surface.catalog_rules import shown
+
+
+class NotJsonError(ValueError):
+    """The bytes are not one JSON value; the message says why and quotes at most a key."""
+
+
+class _RepeatedKeyError(Exception):
+    pass
+
+
+def parse_json(data: bytes) -> Any:
+    """The JSON value that `data` holds, as UTF-8 with or without a byte order mark. Raises `NotJsonError`."""
+    # `from None` throughout: the causes carry the document itself, and it may reach a log (EVD-2).
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse, object_pairs_hook=_once)
+    except UnicodeDecodeError as error:
+        raise NotJsonError(f"not UTF-8 at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise NotJsonError(f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except _RepeatedKeyError as error:
+        raise NotJsonError(f"an object holds the key {error} twice; keep one") from None
+    except RecursionError:
+        raise NotJsonError("nests too deep to be read") from None
+    except ValueError:
+        raise NotJsonError("holds a number that cannot be read (NaN, an infinity, or thousands of digits)") from None
+
+
+def _refuse(_constant: str) -> NoReturn:
+    raise ValueError
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _RepeatedKeyError(shown(key))
+            seen.add(key)
+    return value

@@ -1,0 +1,103 @@
+"""Tools as JSON lines, one `{"name", "description", "parameters"?, "server"?}` a line: how tool sets are passed around.
+
+`server` becomes the service; a tool without parameters takes an empty object; other fields are not read.
+The rules are those of the catalog file. `tool_lines_as_they_are` keeps only the ones ranking cannot do without, so
+that a ranker can be judged on a tool set whose names no catalog would take; what it returns is never deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from indexer.catalog_file import (
+    MAX_CATALOG_BYTES,
+    Catalog,
+    CatalogTool,
+    ReadCatalog,
+    SurfaceCatalog,
+    check_read,
+    json_faults,
+    key_faults,
+    model_faults,
+)
+from indexer.document import documents_of
+from indexer.strict_json import NotJsonError, parse_json
+from surface.catalog_rules import duplicate_faults, shown
+from surface.errors import CatalogError, Fault
+from surface.identity import catalog_digest
+
+
+def read_tool_lines(data: bytes, *, application: str, surface: str, skip_invalid: bool = False) -> ReadCatalog:
+    """The lines as the one surface of an application; the deploy is named by the digest of what it holds.
+
+    Raises `CatalogError`, and nothing else, with every fault there is.
+    """
+    _refuse_large(data)
+    faults = key_faults(application=application, surfaces={surface: None})
+    checked = check_read(list(_read_lines(data, surface=surface)), surface=surface)
+    if not skip_invalid:
+        faults.extend(checked.faults)
+    elif checked.faults and not checked.tools:
+        faults.extend((Fault(where=shown(surface), problem="every tool of this surface is refused"), *checked.faults))
+    if faults:
+        raise CatalogError(faults)
+    deploy = catalog_digest(document.digest for document in documents_of(checked.tools))
+    catalog = Catalog(application=application, deploy=deploy, surfaces={surface: SurfaceCatalog(tools=checked.tools)})
+    return ReadCatalog(
+        catalog=catalog,
+        refused=checked.faults if skip_invalid else (),
+        refused_tools=checked.refused if skip_invalid else 0,
+    )
+
+
+def tool_lines_as_they_are(data: bytes) -> tuple[CatalogTool, ...]:
+    """The lines as tools under the names they have, for evaluation only.
+
+    Raises `CatalogError` where a line is no tool, a name stands twice, or a tool cannot be digested.
+    """
+    _refuse_large(data)
+    faults: list[Fault] = []
+    tools: list[CatalogTool] = []
+    for read in _read_lines(data, surface="lines"):
+        if isinstance(read, tuple):
+            faults.extend(read)
+            continue
+        tools.append(read)
+        faults.extend(json_faults(read.model_dump(), where=f"lines/{shown(read.name)}", field="the tool"))
+    faults.extend(duplicate_faults(tool.name for tool in tools))
+    if faults:
+        raise CatalogError(faults)
+    return tuple(tools)
+
+
+def _read_lines(data: bytes, *, surface: str) -> Iterator[CatalogTool | tuple[Fault, ...]]:
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.strip():
+            yield _read_line(line, where=f"{surface}/line {number}")
+
+
+def _read_line(line: bytes, *, where: str) -> CatalogTool | tuple[Fault, ...]:
+    try:
+        value = parse_json(line)
+    except NotJsonError as error:
+        return (Fault(where=where, problem=str(error)),)
+    if not isinstance(value, dict):
+        return (Fault(where=where, problem="is not a JSON object"),)
+    if isinstance(value.get("name"), str):
+        where = f"{where.partition('/')[0]}/{shown(value['name'])}"
+    tool: dict[str, Any] = {key: value[key] for key in ("name", "description") if key in value}
+    parameters = value.get("parameters")
+    tool["input_schema"] = {"type": "object", "properties": {}} if parameters is None else parameters
+    tool["service"] = value.get("server")
+    try:
+        return CatalogTool.model_validate(tool)
+    except ValidationError as error:
+        return model_faults(error, where=where)
+
+
+def _refuse_large(data: bytes) -> None:
+    if len(data) > MAX_CATALOG_BYTES:
+        raise CatalogError([Fault(where="catalog", problem=f"is larger than {MAX_CATALOG_BYTES} bytes")])
