@@ -1,0 +1,90 @@
+"""Shows progress to whoever waits: a bar on a terminal, a line every few seconds anywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from indexer import progress as port
+
+EVERY_S = 5.0
+
+
+@contextmanager
+def shown_progress(stream: TextIO | None = None) -> Iterator[port.Progress]:
+    """Progress on `stream` (standard error where none is given) until the block ends."""
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield LineProgress(stream)
+        return
+    columns = (
+        TextColumn("{task.description:>12}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(file=stream)) as bar:
+        yield BarProgress(bar)
+
+
+class BarProgress:
+    """One bar for each stage."""
+
+    __slots__ = ("_bar", "_tasks")
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Moves the stage's bar."""
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bar.add_task(stage, total=total)
+        self._bar.update(self._tasks[stage], completed=done, total=total)
+
+
+class LineProgress:
+    """A line when a long stage ends and every few seconds on the way, with an estimate of what is left."""
+
+    __slots__ = ("_clock", "_every_s", "_said", "_stage", "_started", "_stream")
+
+    def __init__(
+        self, stream: TextIO, *, every_s: float = EVERY_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream = stream
+        self._every_s = every_s
+        self._clock = clock
+        self._stage = ""
+        self._started = self._said = 0.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Says where the stage is, unless it was said a moment ago."""
+        now = self._clock()
+        if stage != self._stage:
+            self._stage, self._started, self._said = stage, now, now
+        elapsed = now - self._started
+        if done >= total:
+            # A stage that took no time needs no line.
+            if elapsed >= 1.0:
+                self._say(f"{stage}: {total:,} done in {_duration(elapsed)}")
+        elif now - self._said >= self._every_s:
+            self._said = now
+            left = f", about {_duration(elapsed / done * (total - done))} left" if done else ""
+            self._say(f"{stage}: {done:,} of {total:,}{left}")
+
+    def _say(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"
