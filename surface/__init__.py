@@ -1,1 +1,102 @@
-""
+"""The library inside an agent's process: deferred tools, receipts, direct typed execution.
+
+    controller = create_deferred_agent_tool_surface(application="shop", surfaces=[…], dialect=ANTHROPIC_MESSAGES)
+    run = controller.mount(run_id="run-1", surface="reader")
+    step = await run.prepare_step(messages)     # what to advertise
+    messages += await run.dispatch(messages)    # the answers to append
+
+Dialects, the selector client and other technologies stand in `surface.adapters`, one file each.
+"""
+
+from surface._version import __version__
+from surface.activation import Activation
+from surface.call import CallContext, Outcome
+from surface.catalog import Manifest, ManifestEntry, build_tool_manifest
+from surface.content import Audio, File, Image, Json, PartKind, Presenter, ResourceLink, Text
+from surface.controller import DeferredAgentToolSurface, create_deferred_agent_tool_surface
+from surface.decorator import tool
+from surface.errors import (
+    CatalogError,
+    ConfigurationError,
+    DialectError,
+    PinsRefusedError,
+    RankerUnavailable,
+    StepError,
+    ToolError,
+    ToolSurfaceError,
+    TranscriptError,
+    UnknownSurfaceError,
+)
+from surface.evidence import CallEvidence, SearchEvidence, StepEvidence
+from surface.hooks import CallReport, Hooks, Lifecycle, Refused
+from surface.input_model import InputModel, PydanticInput
+from surface.lexical_ranker import LexicalRanker
+from surface.limits import Limits
+from surface.mount import AgentMount, mount_agent
+from surface.mounted_run import MountedRun
+from surface.prepared_step import PreparedStep, StepChanges, StepView
+from surface.protocol import RankedName, RankReply
+from surface.ranking import Ranker, RankRequest
+from surface.receipt import Receipt, ReceiptSigner, SigningKey, parse_receipt
+from surface.registry import Surface
+from surface.tool import Service, Tool, ToolIdentity
+
+__all__ = [
+    "Activation",
+    "AgentMount",
+    "Audio",
+    "CallContext",
+    "CallEvidence",
+    "CallReport",
+    "CatalogError",
+    "ConfigurationError",
+    "DeferredAgentToolSurface",
+    "DialectError",
+    "File",
+    "Hooks",
+    "Image",
+    "InputModel",
+    "Json",
+    "LexicalRanker",
+    "Lifecycle",
+    "Limits",
+    "Manifest",
+    "ManifestEntry",
+    "MountedRun",
+    "Outcome",
+    "PartKind",
+    "PinsRefusedError",
+    "PreparedStep",
+    "Presenter",
+    "PydanticInput",
+    "RankReply",
+    "RankRequest",
+    "RankedName",
+    "Ranker",
+    "RankerUnavailable",
+    "Receipt",
+    "ReceiptSigner",
+    "Refused",
+    "ResourceLink",
+    "SearchEvidence",
+    "Service",
+    "SigningKey",
+    "StepChanges",
+    "StepError",
+    "StepEvidence",
+    "StepView",
+    "Surface",
+    "Text",
+    "Tool",
+    "ToolError",
+    "ToolIdentity",
+    "ToolSurfaceError",
+    "TranscriptError",
+    "UnknownSurfaceError",
+    "__version__",
+    "build_tool_manifest",
+    "create_deferred_agent_tool_surface",
+    "mount_agent",
+    "parse_receipt",
+    "tool",
+]

@@ -18,9 +18,9 @@ MAX_LIMIT = 100
 MAX_QUERY_BYTES = 16_384
 """The most a query may weigh on the wire, in bytes of UTF-8; a surface's own ceiling is lower."""
 
-Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z")]
-Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}\Z")]
-Code = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}\Z")]
+Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+Code = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
 """A reason in one word, safe in logs and labels."""
 
 
@@ -52,7 +52,7 @@ class RankReply(Wire):
 
     version: Literal[1] = PROTOCOL_VERSION
     surface: Key
-    index_version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,128}\Z")]
+    index_version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]
     catalog_digest: Digest
     """The catalog this ranking was made on."""
     ranked: tuple[RankedName, ...] = ()

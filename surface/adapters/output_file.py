@@ -1,0 +1,23 @@
+"""Writing a result to a file so that nobody ever sees half of it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes beside, then renames over; the old file stays whole until the new one is. Raises OSError."""
+    descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        # A temporary file is private; the result is as readable as any file the user makes.
+        Path(beside).chmod(0o666 & ~mask)
+        os.replace(beside, path)  # noqa: PTH105 - the atomic rename is the point
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,182 @@
+"""The catalog: an immutable tool set with its manifest and digests (CAT-1, CAT-3, CAT-4, CAT-5).
+
+Schemas are kept as canonical JSON text, so nothing that a caller reaches can change them; whoever needs the
+object gets a fresh one. What a tool set must be is checked in `surface.catalog_rules` and `surface.registry`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+
+from surface.canonical import canonical_bytes, canonical_json
+from surface.catalog_rules import duplicate_faults, entry_faults, shown
+from surface.errors import CatalogError, Fault
+from surface.identity import catalog_digest, tool_digest
+from surface.tool import Service, Tool, all_tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestEntry:
+    """What a model may read of one tool: exactly name, description and input schema."""
+
+    name: str
+    description: str
+    input_schema_json: str
+    """The input schema as canonical JSON."""
+    schema_bytes: int
+    """UTF-8 length of this entry as canonical JSON: comparable framework evidence, not a token count (CAT-5)."""
+
+    @classmethod
+    def of(cls, name: str, description: str, input_schema: Mapping[str, Any]) -> ManifestEntry:
+        """The entry of a tool that keeps the catalog rules."""
+        entry = {"name": name, "description": description, "input_schema": input_schema}
+        return cls(
+            name=name,
+            description=description,
+            input_schema_json=canonical_json(input_schema),
+            schema_bytes=len(canonical_bytes(entry)),
+        )
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """The input schema; a fresh copy each time."""
+        schema: dict[str, Any] = json.loads(self.input_schema_json)
+        return schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The canonical projection of a tool set: its entries in the order of their names."""
+
+    entries: tuple[ManifestEntry, ...]
+    digest: str
+    """The catalog digest: covers every tool digest."""
+
+    @property
+    def schema_bytes(self) -> int:
+        """Canonical schema bytes of all entries together."""
+        return sum(entry.schema_bytes for entry in self.entries)
+
+    def __iter__(self) -> Iterator[ManifestEntry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogTool:
+    """A tool with what was derived from it once: its entry and its digest."""
+
+    tool: Tool
+    entry: ManifestEntry
+    digest: str
+    output: TypeAdapter[Any] | None
+    """Validates and serialises the tool's output, where it declares a type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """An immutable, validated tool set. Made by `build_catalog`."""
+
+    manifest: Manifest
+    tools: Mapping[str, CatalogTool]
+    """By name, in the order of names; read-only."""
+
+    @property
+    def digest(self) -> str:
+        """The same for the same tools, whatever the order they were given in."""
+        return self.manifest.digest
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tools
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+
+class Projector:
+    """Projects tools, each object once: surfaces that share a tool share its entry."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, tuple[CatalogTool | None, list[Fault], Tool]] = {}
+
+    def project(self, tool: Tool) -> tuple[CatalogTool | None, list[Fault]]:
+        """The tool's projection, or what is wrong with it."""
+        known = self._done.get(id(tool))
+        if known is None:
+            projected, faults = _project(tool)
+            # The tool stands in the table too, so that its id is not given to another object meanwhile.
+            known = self._done[id(tool)] = (projected, faults, tool)
+        return known[0], known[1]
+
+
+def build_catalog(tools: Iterable[Tool | Service], projector: Projector | None = None) -> Catalog:
+    """The catalog of a tool set; raises CatalogError with every fault in it (CAT-2)."""
+    catalog, faults = try_catalog(tools, projector or Projector())
+    if catalog is None:
+        raise CatalogError(faults)
+    return catalog
+
+
+def try_catalog(tools: Iterable[Tool | Service], projector: Projector) -> tuple[Catalog | None, list[Fault]]:
+    """The catalog of a tool set, or everything that is wrong with it, in the order of names."""
+    given = sorted(all_tools(tools), key=lambda tool: tool.name)
+    faults = duplicate_faults(tool.name for tool in given)
+    projected: dict[str, CatalogTool] = {}
+    for tool in given:
+        made, problems = projector.project(tool)
+        faults.extend(problems)
+        if made is not None:
+            projected[tool.name] = made
+    if faults:
+        return None, faults
+    manifest = Manifest(
+        entries=tuple(made.entry for made in projected.values()),
+        digest=catalog_digest(made.digest for made in projected.values()),
+    )
+    return Catalog(manifest=manifest, tools=MappingProxyType(projected)), []
+
+
+def build_tool_manifest(tools: Iterable[Tool | Service]) -> Manifest:
+    """The canonical projection of a tool set; raises CatalogError with every fault in it."""
+    return build_catalog(tools).manifest
+
+
+def _project(tool: Tool) -> tuple[CatalogTool | None, list[Fault]]:
+    try:
+        schema = tool.input.json_schema
+    except Exception as error:  # noqa: BLE001 - whatever a foreign input model raises is a fault of this tool
+        return None, [
+            Fault(where=shown(tool.name), problem=f"its input model gives no JSON Schema ({type(error).__name__})")
+        ]
+    faults = entry_faults(tool.name, tool.description, schema)
+    if tool.presenter is not None and tool.output is None:
+        faults.append(Fault(where=shown(tool.name), problem="a presenter needs an output type; declare one"))
+    if tool.timeout is not None and not tool.timeout > 0:
+        faults.append(Fault(where=shown(tool.name), problem="timeout: needs more than 0 seconds, or None"))
+    try:
+        output = None if tool.output is None else TypeAdapter(tool.output)
+    except PydanticUserError as error:
+        output = None
+        faults.append(
+            Fault(where=shown(tool.name), problem=f"its output type cannot be validated ({type(error).__name__})")
+        )
+    if faults:
+        return None, faults
+    return (
+        CatalogTool(
+            tool=tool,
+            output=output,
+            entry=ManifestEntry.of(tool.name, tool.description, schema),
+            digest=tool_digest(name=tool.name, description=tool.description, input_schema=schema, service=tool.service),
+        ),
+        [],
+    )

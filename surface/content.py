@@ -1,0 +1,89 @@
+"""What a model sees of a tool's output: content parts, and the presenters that make them (MNT-6).
+
+A part is provider-neutral; a dialect turns it into its own form or refuses the kind when it mounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class PartKind(StrEnum):
+    """The kinds of content a presenter may declare."""
+
+    TEXT = "text"
+    JSON = "json"
+    IMAGE = "image"
+    AUDIO = "audio"
+    FILE = "file"
+    RESOURCE_LINK = "resource_link"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Plain text."""
+
+    text: str
+    kind = PartKind.TEXT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Json:
+    """A JSON value."""
+
+    value: Any
+    kind = PartKind.JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image, as bytes with their media type."""
+
+    data: bytes
+    media_type: str
+    kind = PartKind.IMAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audio:
+    """A sound, as bytes with their media type."""
+
+    data: bytes
+    media_type: str
+    kind = PartKind.AUDIO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file, as bytes with a name and their media type."""
+
+    data: bytes
+    media_type: str
+    name: str
+    kind = PartKind.FILE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceLink:
+    """A reference to something the model may ask for."""
+
+    uri: str
+    name: str
+    media_type: str | None = None
+    kind = PartKind.RESOURCE_LINK
+
+
+Part = Text | Json | Image | Audio | File | ResourceLink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presenter:
+    """Turns a tool's output into content parts."""
+
+    kinds: frozenset[PartKind]
+    """Every kind it may make; a part of another kind is an INTERNAL failure of the call."""
+    present: Callable[[Any], Sequence[Part]]
+    """Takes the output as the lifecycle left it."""

@@ -1,0 +1,79 @@
+"""Answering calls that are no business of the search: active tools run, unknown names fail honestly.
+
+Holds the rule for what a restart finds unanswered (MNT-9) and the evidence of every call (EVD-1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from surface.call import CallAnswer, CallContext, Outcome, settle
+from surface.catalog import Catalog
+from surface.evidence import CallEvidence, Observer, report
+from surface.execution import Executor, error_answer
+from surface.transcript import Call
+
+OnInterrupted = Callable[[CallContext], bool | Awaitable[bool]]
+"""Whether to run a call again that a restart found unanswered, although its tool is not declared repeatable."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectCalls:
+    """The calls of one run."""
+
+    application: str
+    surface: str
+    run_id: str
+    context: Any
+    catalog: Catalog
+    executor: Executor
+    on_interrupted: OnInterrupted | None
+    observer: Observer | None
+
+    async def run(self, call: Call, *, restarted: bool) -> CallAnswer:
+        """Runs a call of a tool that is active; after a restart only where it may have no second effect."""
+        made = self.catalog.tools[call.name]
+        context = CallContext(
+            run_id=self.run_id, surface=self.surface, call_id=call.id, tool=call.name, context=self.context
+        )
+        if restarted and not made.tool.repeatable and not await self._again(context):
+            return self.failure(
+                call,
+                Outcome.INTERRUPTED,
+                "This call was interrupted: it may have run.",
+                "Check whether it took effect before you call it again.",
+            )
+        return await self.executor.execute(made, call.arguments, context)
+
+    def unknown(self, call: Call, hint: str | None) -> CallAnswer:
+        """An honest failure that names no tool (REP-3)."""
+        return self.failure(call, Outcome.UNKNOWN_TOOL, "There is no tool of this name.", hint)
+
+    def failure(self, call: Call, outcome: Outcome, message: str, hint: str | None = None) -> CallAnswer:
+        """A failure of the library's own."""
+        code, parts = error_answer(outcome, message, hint)
+        return CallAnswer(call_id=call.id, tool=call.name, parts=parts, outcome=code)
+
+    async def witnessed(self, call: Call, answering: Awaitable[CallAnswer], *, known: bool) -> CallAnswer:
+        """The answer, with its evidence reported. An unknown name is text of the model's and is not reported."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        answer = await answering
+        report(
+            self.observer,
+            CallEvidence(
+                application=self.application,
+                surface=self.surface,
+                run_id=self.run_id,
+                tool=call.name if known else None,
+                outcome=answer.outcome,
+                seconds=clock() - started,
+            ),
+        )
+        return answer
+
+    async def _again(self, context: CallContext) -> bool:
+        return self.on_interrupted is not None and bool(await settle(self.on_interrupted(context)))

@@ -1,0 +1,175 @@
+"""Direct typed execution of one call, in the order of MNT-2.
+
+    before_call → validation → fence → lifecycle.before → handler → output validation → lifecycle.after → presenter
+    → after_call
+
+Every failure becomes a typed tool error for the model (MNT-3). Nothing of an unexpected exception reaches it; the
+application sees the exception as raised through `Hooks.on_error`. Not decided here: whether a call may run at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from surface.call import CallAnswer, CallContext, Outcome, settle
+from surface.canonical import canonical_json
+from surface.catalog import CatalogTool
+from surface.content import Json, Part, Text
+from surface.deadline import OutOfTimeError, within
+from surface.errors import ToolError
+from surface.hooks import CallReport, Fence, Hooks, Refused
+from surface.input_model import InputRejectedError, Violation
+from surface.transcript import UNPARSABLE
+
+_log = logging.getLogger("toolsurface")
+_CODE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_SHOWN_VIOLATIONS = 20
+
+
+@dataclass(slots=True)
+class _Arguments:
+    """The raw arguments of one call, as written and as `before_call` left them."""
+
+    original: Any
+    effective: Any
+
+
+class _FencedError(Exception):
+    """The run no longer owns its conversation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executor:
+    """Runs calls of a catalog's tools."""
+
+    hooks: Hooks
+    fence: Fence | None
+
+    async def execute(self, made: CatalogTool, arguments: Any, call: CallContext) -> CallAnswer:
+        """Runs one call and answers it; never raises but for the cancellation of its own task."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        raw = _Arguments(original=arguments, effective=arguments)
+        outcome: str = Outcome.INTERNAL
+        try:
+            parts: tuple[Part, ...] = await self._run(made, raw, call)
+            outcome = Outcome.OK
+        except asyncio.CancelledError as error:
+            outcome, parts = _failure(error)
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a typed error
+            await self._tell(self.hooks.on_error, error, call, name="on_error")
+            outcome, parts = _failure(error)
+        finally:
+            report = CallReport(
+                call=call,
+                outcome=outcome,
+                seconds=clock() - started,
+                original_arguments=raw.original,
+                effective_arguments=raw.effective,
+            )
+            await self._tell(self.hooks.after_call, report, name="after_call")
+        return CallAnswer(call_id=call.call_id, tool=call.tool, parts=parts, outcome=outcome)
+
+    async def _run(self, made: CatalogTool, raw: _Arguments, call: CallContext) -> tuple[Part, ...]:
+        tool = made.tool
+        if self.hooks.before_call is not None:
+            raw.effective = await settle(self.hooks.before_call(raw.original, call))
+        if raw.effective is UNPARSABLE:
+            raise InputRejectedError([Violation(path="", problem="must be valid JSON")])
+        value = tool.input.validate(raw.effective)
+        if self.fence is not None and not await settle(self.fence(call)):
+            raise _FencedError
+        lifecycle = tool.lifecycle
+        if lifecycle is not None and lifecycle.before is not None:
+            await settle(lifecycle.before(value, call))
+        output = await within(tool.timeout, _handle(tool.handler, value, call))
+        if made.output is not None:
+            output = made.output.validate_python(output)
+        if lifecycle is not None and lifecycle.after is not None:
+            output = await settle(lifecycle.after(output, call))
+        return _present(made, output)
+
+    async def _tell(self, hook: Callable[..., Awaitable[None] | None] | None, *told: Any, name: str) -> None:
+        """Calls a hook whose failure must not change the call; the class of the failure is all that is logged."""
+        if hook is None:
+            return
+        try:
+            await settle(hook(*told))
+        except Exception as error:  # noqa: BLE001 - a hook's own failure is reported and swallowed
+            _log.error("the %s hook raised %s", name, type(error).__name__)
+
+
+async def _handle(handler: Callable[..., Any], value: Any, call: CallContext) -> Any:
+    if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
+        return await handler(value, call)
+    # A thread cannot hand over every exception (StopIteration would hang the loop), so it hands over values.
+    raised, result = await asyncio.to_thread(_guarded, handler, value, call)
+    if raised is not None:
+        raise raised
+    return await settle(result)
+
+
+def _guarded(handler: Callable[..., Any], value: Any, call: CallContext) -> tuple[Exception | None, Any]:
+    try:
+        return None, handler(value, call)
+    except Exception as error:  # noqa: BLE001 - raised again on the event loop
+        return error, None
+
+
+def _present(made: CatalogTool, output: Any) -> tuple[Part, ...]:
+    presenter = made.tool.presenter
+    if presenter is None:
+        return (Text(text=output) if isinstance(output, str) else Json(value=_json_value(made, output)),)
+    parts: Sequence[Part] = presenter.present(output)
+    for part in parts:
+        if part.kind not in presenter.kinds:
+            raise TypeError(f"the presenter made a {part.kind} part that it does not declare")
+        if isinstance(part, Json):
+            canonical_json(part.value)
+    return tuple(parts)
+
+
+def _json_value(made: CatalogTool, output: Any) -> Any:
+    dumped = (
+        output if made.output is None else made.output.dump_python(output, mode="json", by_alias=True, warnings=False)
+    )
+    value = to_jsonable_python(dumped, inf_nan_mode="null")
+    canonical_json(value)
+    return value
+
+
+def _failure(error: BaseException) -> tuple[str, tuple[Part, ...]]:
+    match error:
+        case InputRejectedError():
+            shown = "; ".join(map(str, error.violations[:_SHOWN_VIOLATIONS]))
+            return error_answer(Outcome.VALIDATION_ERROR, shown, "Correct the arguments and call again.")
+        case _FencedError():
+            return error_answer(Outcome.FENCED, "This run no longer owns its conversation; nothing was done.")
+        case Refused():
+            return error_answer(Outcome.REFUSED, error.message)
+        case OutOfTimeError():
+            return error_answer(Outcome.TIMEOUT, "The tool took too long; it may still have had an effect.")
+        case asyncio.CancelledError():
+            return error_answer(Outcome.CANCELLED, "The call was cancelled; it may have had an effect.")
+        case ToolError():
+            code = error.code if _CODE.fullmatch(error.code) else "TOOL_ERROR"
+            return error_answer(code, error.message, error.hint)
+        case _:
+            return error_answer(Outcome.INTERNAL, "The tool failed for a reason of its own.")
+
+
+def error_answer(code: str, message: str, hint: str | None = None) -> tuple[str, tuple[Part, ...]]:
+    """An outcome code and the parts that tell a model of it."""
+    told = {"code": str(code), "message": message} | ({} if hint is None else {"hint": hint})
+    return code, (Json(value={"error": told}),)

@@ -1,0 +1,65 @@
+"""The offline ranker: the lexical rule over an application's own surfaces, in plain Python.
+
+It needs no service and no index file, answers in microseconds to milliseconds, and is what every search falls back
+to. It abstains where no word of the query stands anywhere in the catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from surface.catalog import Catalog, build_catalog
+from surface.errors import RankerUnavailable
+from surface.lexical import RULE_VERSION, Postings, best_first, build_postings, query_words, score, tool_text
+from surface.protocol import RankedName, RankReply
+from surface.ranking import RankRequest
+from surface.registry import CheckedSurface, Surface
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Index:
+    names: tuple[str, ...]
+    postings: Postings
+    catalog_digest: str
+
+
+class LexicalRanker:
+    """Ranks by words alone. Construction is linear in the words of the catalogs."""
+
+    id = "lexical"
+
+    def __init__(self, surfaces: Iterable[Surface | CheckedSurface]) -> None:
+        self._indexes = {
+            surface.key: _index(
+                surface.catalog if isinstance(surface, CheckedSurface) else build_catalog(surface.tools)
+            )
+            for surface in surfaces
+        }
+
+    async def rank(self, request: RankRequest) -> RankReply:
+        """Names by the lexical rule, best first; raises RankerUnavailable("unknown_surface")."""
+        index = self._indexes.get(request.surface)
+        if index is None:
+            raise RankerUnavailable("unknown_surface")
+        best = best_first(index.names, score(index.postings, query_words(request.query)), request.limit)
+        return RankReply(
+            surface=request.surface,
+            index_version=RULE_VERSION,
+            catalog_digest=index.catalog_digest,
+            ranked=tuple(RankedName(name=name, score=points) for name, points in best),
+            abstained=not best,
+        )
+
+
+def _index(catalog: Catalog) -> _Index:
+    texts = [
+        tool_text(
+            name=name,
+            description=made.entry.description,
+            input_schema=made.entry.input_schema,
+            service=made.tool.service,
+        )
+        for name, made in catalog.tools.items()
+    ]
+    return _Index(names=tuple(catalog.tools), postings=build_postings(texts), catalog_digest=catalog.digest)

@@ -1,0 +1,139 @@
+"""The finite registry of surfaces that an application owns, all checked at construction (CAT-2, CAT-6).
+
+`Surface` is what an application declares; `CheckedSurface` is the same with everything that follows from it. One
+error lists every fault of every surface.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from surface.catalog import Catalog, ManifestEntry, Projector, try_catalog
+from surface.catalog_rules import shown
+from surface.errors import CatalogError, Fault, UnknownSurfaceError
+from surface.identity import is_key, is_tool_name
+from surface.limits import Limits
+from surface.search_tool import search_entry
+from surface.tool import Service, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """One identity's view: a key, its tools, and the names that every step advertises."""
+
+    key: str
+    tools: Sequence[Tool | Service]
+    always_on: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedSurface:
+    """A surface that keeps every rule, with its catalog and its search tool."""
+
+    key: str
+    catalog: Catalog
+    always_on: tuple[str, ...]
+    search: ManifestEntry
+
+    def entry(self, name: str) -> ManifestEntry:
+        """The manifest entry of a tool of this surface, or of its search tool."""
+        return self.search if name == self.search.name else self.catalog.tools[name].entry
+
+    def weight(self, name: str) -> int:
+        """The canonical schema bytes of a tool of this surface, or of its search tool."""
+        return self.entry(name).schema_bytes
+
+    @property
+    def base(self) -> tuple[str, ...]:
+        """What every step advertises first: the search tool, then the always-on tools."""
+        return (self.search.name, *self.always_on)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurfaceRegistry:
+    """Every surface of one application. Made by `build_registry`."""
+
+    application: str
+    surfaces: Mapping[str, CheckedSurface]
+    """By key; read-only."""
+    limits: Limits
+
+    def surface(self, key: str) -> CheckedSurface:
+        """The surface of a key; raises UnknownSurfaceError, naming the keys there are."""
+        try:
+            return self.surfaces[key]
+        except KeyError:
+            known = ", ".join(self.surfaces)
+            raise UnknownSurfaceError(f"surface: no {shown(key)} in {self.application}; there are {known}") from None
+
+
+def build_registry(
+    application: str, surfaces: Sequence[Surface], *, limits: Limits, search_tool: str
+) -> SurfaceRegistry:
+    """The registry of an application; raises CatalogError with every fault of every surface."""
+    faults: list[Fault] = []
+    if not is_key(application):
+        faults.append(Fault(where="application", problem="needs 1-64 characters of A-Z a-z 0-9 _ . -"))
+    if not is_tool_name(search_tool):
+        faults.append(Fault(where="search_tool", problem="needs 1-128 characters of A-Z a-z 0-9 _ . -"))
+    if not surfaces:
+        faults.append(Fault(where="surfaces", problem="an application needs at least one surface"))
+    for key, count in sorted(Counter(surface.key for surface in surfaces).items()):
+        if not is_key(key):
+            faults.append(Fault(where=f"surface {shown(key)}", problem="the key needs 1-64 of A-Z a-z 0-9 _ . -"))
+        if count > 1:
+            faults.append(Fault(where=f"surface {shown(key)}", problem=f"{count} surfaces have this key"))
+    projector = Projector()
+    checked: dict[str, CheckedSurface] = {}
+    for surface in surfaces:
+        made, problems = _check(surface, projector, limits, search_tool)
+        faults.extend(Fault(where=f"{shown(surface.key)}/{fault.where}", problem=fault.problem) for fault in problems)
+        if made is not None:
+            checked[surface.key] = made
+    if faults:
+        raise CatalogError(faults)
+    return SurfaceRegistry(application=application, surfaces=MappingProxyType(checked), limits=limits)
+
+
+def _check(
+    surface: Surface, projector: Projector, limits: Limits, search_tool: str
+) -> tuple[CheckedSurface | None, list[Fault]]:
+    catalog, faults = try_catalog(surface.tools, projector)
+    if catalog is None:
+        return None, faults
+    if search_tool in catalog:
+        faults.append(Fault(where=search_tool, problem="the search tool has this name; rename one of them"))
+    for name, count in Counter(surface.always_on).items():
+        if name not in catalog:
+            faults.append(Fault(where=f"always_on {shown(name)}", problem="no tool of this surface has this name"))
+        if count > 1:
+            faults.append(Fault(where=f"always_on {shown(name)}", problem=f"stands {count} times; once is enough"))
+    if faults:
+        return None, faults
+    made = CheckedSurface(
+        key=surface.key,
+        catalog=catalog,
+        always_on=tuple(surface.always_on),
+        search=search_entry(search_tool, catalog),
+    )
+    schema_bytes = sum(made.weight(name) for name in made.base)
+    if len(made.base) > limits.max_active_tools:
+        faults.append(
+            Fault(
+                where="always_on",
+                problem=f"{len(made.base)} tools with the search tool, over limits.max_active_tools = "
+                f"{limits.max_active_tools}",
+            )
+        )
+    if schema_bytes > limits.max_schema_bytes:
+        faults.append(
+            Fault(
+                where="always_on",
+                problem=f"{schema_bytes} schema bytes with the search tool, over limits.max_schema_bytes = "
+                f"{limits.max_schema_bytes}",
+            )
+        )
+    return (None, faults) if faults else (made, [])

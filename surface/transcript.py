@@ -1,0 +1,118 @@
+"""The few neutral events that activation needs, whatever dialect the messages are in.
+
+A transcript is the sequence of steps a dialect found in the messages: for each model request the calls that answer
+it, and the results recorded for those calls before the next request. A dialect must produce:
+
+- one `Step` per assistant turn, also for a turn without calls; consecutive assistant messages are one turn;
+- a `Result` only for a call of the same step; of two results for one call the first counts;
+- arguments as the JSON value the model wrote, or `UNPARSABLE` where it wrote none.
+
+Whatever else the messages hold (prompts, thinking, other content) leaves no trace here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Any
+
+from surface.errors import TranscriptError
+
+
+class Unparsable(Enum):
+    """The mark of arguments that are not JSON."""
+
+    UNPARSABLE = "unparsable"
+
+
+UNPARSABLE = Unparsable.UNPARSABLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One tool call that a model wrote."""
+
+    id: str
+    name: str
+    arguments: Any = field(repr=False)
+    """A JSON value, or `UNPARSABLE`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What is recorded for a call, as far as a receipt could be in it."""
+
+    text: str | None = field(repr=False)
+    """The record's text where it holds exactly one, else None."""
+    failed: bool = False
+    """Whether the record says that the call failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One model request: its calls, in the order written, and the results recorded for them."""
+
+    calls: tuple[Call, ...] = ()
+    results: Mapping[str, Result] = field(default_factory=lambda: MappingProxyType({}))
+    """By call id."""
+
+    @property
+    def unanswered(self) -> tuple[Call, ...]:
+        """The calls that no result is recorded for."""
+        return tuple(call for call in self.calls if call.id not in self.results)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """Every step so far, oldest first."""
+
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def unanswered(self) -> tuple[Call, ...]:
+        """The unanswered calls of the last step."""
+        return self.steps[-1].unanswered if self.steps else ()
+
+    def before_last(self) -> Transcript:
+        """The transcript as it was when the last step's request was made."""
+        return Transcript(steps=self.steps[:-1])
+
+
+class TranscriptBuilder:
+    """Collects what a dialect reads, in message order, and keeps the rules above."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[dict[str, Call], dict[str, Result]]] = []
+        self._in_turn = False
+
+    def assistant(self, calls: Iterable[Call]) -> None:
+        """An assistant message with its calls; raises TranscriptError where a call id stands twice in one turn."""
+        if not self._in_turn:
+            self._steps.append(({}, {}))
+            self._in_turn = True
+        open_calls = self._steps[-1][0]
+        for call in calls:
+            if call.id in open_calls:
+                raise TranscriptError("messages: one assistant turn holds two tool calls with the same id")
+            open_calls[call.id] = call
+
+    def result(self, call_id: str, text: str | None, *, failed: bool = False) -> None:
+        """A recorded result. One for a call of another step, or a second for the same call, is passed over."""
+        self._in_turn = False
+        if self._steps and call_id in self._steps[-1][0]:
+            self._steps[-1][1].setdefault(call_id, Result(text=text, failed=failed))
+
+    def other(self) -> None:
+        """Any message that is neither: it ends an assistant turn."""
+        self._in_turn = False
+
+    def build(self) -> Transcript:
+        """The transcript so far."""
+        return Transcript(
+            steps=tuple(
+                Step(calls=tuple(calls.values()), results=MappingProxyType(dict(results)))
+                for calls, results in self._steps
+            )
+        )
