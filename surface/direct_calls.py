@@ -13,7 +13,8 @@ from typing import Any
 from surface.call import CallAnswer, CallContext, Outcome, settle
 from surface.catalog import Catalog
 from surface.evidence import CallEvidence, Observer, report
-from surface.execution import Executor, error_answer
+from surface.execution import Executor
+from surface.failure import failure_parts
 from surface.transcript import Call
 
 OnInterrupted = Callable[[CallContext], bool | Awaitable[bool]]
@@ -54,8 +55,8 @@ class DirectCalls:
 
     def failure(self, call: Call, outcome: Outcome, message: str, hint: str | None = None) -> CallAnswer:
         """A failure of the library's own."""
-        code, parts = error_answer(outcome, message, hint)
-        return CallAnswer(call_id=call.id, tool=call.name, parts=parts, outcome=code)
+        parts = failure_parts(outcome, message, hint)
+        return CallAnswer(call_id=call.id, tool=call.name, parts=parts, outcome=outcome)
 
     async def witnessed(self, call: Call, answering: Awaitable[CallAnswer], *, known: bool) -> CallAnswer:
         """The answer, with its evidence reported. An unknown name is text of the model's and is not reported."""

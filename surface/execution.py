@@ -25,6 +25,7 @@ from surface.catalog import CatalogTool
 from surface.content import Json, Part, Text
 from surface.deadline import OutOfTimeError, within
 from surface.errors import ToolError
+from surface.failure import failure_parts
 from surface.hooks import CallReport, Fence, Hooks, Refused
 from surface.input_model import InputRejectedError, Violation
 from surface.transcript import UNPARSABLE
@@ -150,26 +151,25 @@ def _json_value(made: CatalogTool, output: Any) -> Any:
 
 
 def _failure(error: BaseException) -> tuple[str, tuple[Part, ...]]:
+    code, message, hint = _told(error)
+    return code, failure_parts(code, message, hint)
+
+
+def _told(error: BaseException) -> tuple[str, str, str | None]:
+    """What a model is told of an exception: code, message, hint (MNT-3)."""
     match error:
         case InputRejectedError():
             shown = "; ".join(map(str, error.violations[:_SHOWN_VIOLATIONS]))
-            return error_answer(Outcome.VALIDATION_ERROR, shown, "Correct the arguments and call again.")
+            return Outcome.VALIDATION_ERROR, shown, "Correct the arguments and call again."
         case _FencedError():
-            return error_answer(Outcome.FENCED, "This run no longer owns its conversation; nothing was done.")
+            return Outcome.FENCED, "This run no longer owns its conversation; nothing was done.", None
         case Refused():
-            return error_answer(Outcome.REFUSED, error.message)
+            return Outcome.REFUSED, error.message, None
         case OutOfTimeError():
-            return error_answer(Outcome.TIMEOUT, "The tool took too long; it may still have had an effect.")
+            return Outcome.TIMEOUT, "The tool took too long; it may still have had an effect.", None
         case asyncio.CancelledError():
-            return error_answer(Outcome.CANCELLED, "The call was cancelled; it may have had an effect.")
+            return Outcome.CANCELLED, "The call was cancelled; it may have had an effect.", None
         case ToolError():
-            code = error.code if _CODE.fullmatch(error.code) else "TOOL_ERROR"
-            return error_answer(code, error.message, error.hint)
+            return error.code if _CODE.fullmatch(error.code) else "TOOL_ERROR", error.message, error.hint
         case _:
-            return error_answer(Outcome.INTERNAL, "The tool failed for a reason of its own.")
-
-
-def error_answer(code: str, message: str, hint: str | None = None) -> tuple[str, tuple[Part, ...]]:
-    """An outcome code and the parts that tell a model of it."""
-    told = {"code": str(code), "message": message} | ({} if hint is None else {"hint": hint})
-    return code, (Json(value={"error": told}),)
+            return Outcome.INTERNAL, "The tool failed for a reason of its own.", None

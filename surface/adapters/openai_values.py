@@ -1,0 +1,49 @@
+"""What OpenAI's two APIs share: fields of dictionaries or SDK objects, argument strings, text of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from surface.canonical import canonical_json
+from surface.content import Json, Part, ResourceLink, Text
+from surface.input_model import InputRejectedError, parse_json
+from surface.transcript import UNPARSABLE
+
+
+def field(value: Any, name: str) -> Any:
+    """A field of a dictionary or of one of the SDK's objects; None where there is none."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def arguments_of(text: Any) -> Any:
+    """The JSON value of an argument string, or `UNPARSABLE`."""
+    try:
+        return parse_json(text) if isinstance(text, str) else UNPARSABLE
+    except InputRejectedError:
+        return UNPARSABLE
+
+
+def only_text(content: Any, kind: str) -> str | None:
+    """The text of a content that holds exactly one text (a part of type `kind`) and nothing else."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence) and not isinstance(content, bytes) and len(content) == 1:
+        text = field(content[0], "text") if field(content[0], "type") == kind else None
+        return text if isinstance(text, str) else None
+    return None
+
+
+def text_of(part: Part) -> str:
+    """The text that stands for a textual part; a resource link is the JSON of its fields."""
+    match part:
+        case Text():
+            return part.text
+        case Json():
+            return canonical_json(part.value)
+        case ResourceLink():
+            return canonical_json(
+                {"type": "resource_link", "uri": part.uri, "name": part.name, "media_type": part.media_type}
+            )
+        case _:
+            raise TypeError(f"a {part.kind} part has no text; a mount refuses tools that declare it")
