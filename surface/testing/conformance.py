@@ -1,0 +1,290 @@
+"""The conformance suite: what every adapter must keep, whatever framework runs the loop.
+
+Subclass it, return a harness, and let your test runner find the methods. Each one opens real runs on a small
+application whose handlers count what they run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from surface.content import File, Image, Part, PartKind, Presenter, Text
+from surface.decorator import tool
+from surface.evidence import CallEvidence, Evidence, SearchEvidence, StepEvidence
+from surface.limits import Limits
+from surface.receipt import ReceiptSigner, SigningKey
+from surface.registry import Surface
+from surface.search_tool import DEFAULT_NAME as SEARCH
+from surface.testing.harness import Harness, Scenario
+from surface.testing.scripted_model import ScriptedCall
+from surface.testing.scripted_ranker import ScriptedRanker
+from surface.tool import Tool
+
+T = TypeVar("T")
+RUN = "run-1"
+MARKER = "zyzzyva-marker"
+"""A word that only content holds; no evidence may."""
+
+_MADE: Mapping[PartKind, Part] = {
+    PartKind.TEXT: Text(text="seen"),
+    PartKind.IMAGE: Image(data=b"\x89PNG", media_type="image/png"),
+    PartKind.FILE: File(data=b"%PDF-1.4", media_type="application/pdf", name="page.pdf"),
+}
+
+
+def search(query: str) -> ScriptedCall:
+    """A call of the search tool."""
+    return ScriptedCall(SEARCH, {"query": query})
+
+
+class Application:
+    """Two surfaces of counting tools: ``clerk`` holds alpha, bravo, carol and always, ``guest`` only alpha."""
+
+    def __init__(self, carries: frozenset[PartKind]) -> None:
+        self.ran: Counter[str] = Counter()
+        self.evidence: list[Evidence] = []
+        kinds = sorted(carries & _MADE.keys())
+
+        def counting(name: str) -> Tool:
+            def handler(note: str = "") -> str:
+                self.ran[name] += 1
+                return f"{name} ran {note}"
+
+            return tool(name=name, description=f"Does {name}. {MARKER}", read_only=name == "bravo")(handler)
+
+        def show() -> str:
+            """Shows something."""
+            return "shown"
+
+        presenter = Presenter(kinds=frozenset(kinds), present=lambda _: [_MADE[kind] for kind in kinds])
+        self.made = kinds
+        alpha, bravo, carol, always = (counting(name) for name in ("alpha", "bravo", "carol", "always"))
+        self.ranker = ScriptedRanker(
+            answers={
+                "a": ["alpha"],
+                "b": ["bravo"],
+                "ab": ["alpha", "bravo"],
+                "show": ["show"],
+                MARKER: ["alpha"],
+                "all": ["alpha", "bravo", "carol"],
+            }
+        )
+        self.scenario = Scenario(
+            surfaces=[
+                Surface(
+                    key="clerk",
+                    tools=[alpha, bravo, carol, always, tool(presenter=presenter, output=str)(show)],
+                    always_on=["always"],
+                ),
+                Surface(key="guest", tools=[alpha, always], always_on=["always"]),
+            ],
+            ranker=self.ranker,
+            observer=self.evidence.append,
+        )
+
+
+class AdapterConformance:
+    """Every adapter's law. `harness` is the one thing to write."""
+
+    def harness(self) -> Harness:
+        """The adapter under test."""
+        raise NotImplementedError
+
+    def test_the_first_step_advertises_the_search_tool_the_always_on_tools_and_the_pins(self) -> None:
+        app = self._application()
+        session = self.harness().open(app.scenario, run_id=RUN, surface="clerk", pins=["carol"])
+        assert _run(session.step([])).advertised == (SEARCH, "always", "carol")
+
+    def test_a_selected_tool_is_advertised_and_runs_under_its_own_name(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            await session.step([search("a")])
+            record = await session.step([ScriptedCall("alpha", {"note": "now"})])
+            assert record.advertised == (SEARCH, "always", "alpha")
+            assert "alpha ran now" in record.answers[0].text
+
+        _run(scenario())
+        assert app.ran == {"alpha": 1}
+
+    def test_a_hidden_call_never_executes_through_any_path(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            beside_its_search = await session.step([search("a"), ScriptedCall("alpha")])
+            assert "SEARCH_REQUIRED" in beside_its_search.answers[1].text
+            hidden = await session.step([ScriptedCall("carol")])
+            assert "SEARCH_REQUIRED" in hidden.answers[0].text
+            await session.step([search("b")])
+            replaced = await session.step([ScriptedCall("carol")])
+            assert "SEARCH_REQUIRED" in replaced.answers[0].text
+            await session.interrupted_step([ScriptedCall("alpha")])
+            resumed = self.harness().open(app.scenario, run_id=RUN, surface="clerk", history=session.history())
+            assert "SEARCH_REQUIRED" in (await resumed.resume())[0].text
+
+        _run(scenario())
+        assert not app.ran
+
+    def test_a_repaired_call_is_active_in_the_next_step(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            await session.step([search("a")])
+            await session.step([ScriptedCall("carol")])
+            record = await session.step([ScriptedCall("carol")])
+            assert record.advertised == (SEARCH, "always", "carol", "alpha")
+
+        _run(scenario())
+        assert app.ran == {"carol": 1}
+
+    def test_an_unknown_name_fails_honestly_leaks_no_name_and_keeps_the_run_alive(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="guest")
+            record = await session.step([ScriptedCall("bravo"), ScriptedCall("alpho")])
+            for answer in record.answers:
+                assert not any(name in answer.text for name in ("alpha", "carol", "bravo"))
+                assert "SEARCH_REQUIRED" not in answer.text
+            assert (await session.step([search("a")])).answers
+
+        _run(scenario())
+        assert not app.ran
+
+    def test_a_restart_restores_the_activation_without_a_new_search(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            await session.step([search("ab")])
+            before = await session.step([])
+            asked = len(app.ranker.requests)
+            again = self.harness().open(app.scenario, run_id=RUN, surface="clerk", history=session.history())
+            assert (await again.step([])).advertised == before.advertised == (SEARCH, "always", "alpha", "bravo")
+            assert len(app.ranker.requests) == asked
+
+        _run(scenario())
+
+    def test_a_restart_runs_an_unanswered_call_again_only_where_that_is_safe(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            await session.step([search("ab")])
+            await session.interrupted_step([ScriptedCall("alpha"), ScriptedCall("bravo")])
+            again = self.harness().open(app.scenario, run_id=RUN, surface="clerk", history=session.history())
+            unsafe, safe = await again.resume()
+            assert "INTERRUPTED" in unsafe.text
+            assert "bravo ran" in safe.text
+
+        _run(scenario())
+        assert app.ran == {"bravo": 1}
+
+    def test_another_run_and_another_surface_inherit_nothing(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            await session.step([search("a")])
+            for run_id, surface in (("run-2", "clerk"), (RUN, "guest")):
+                other = self.harness().open(app.scenario, run_id=run_id, surface=surface, history=session.history())
+                record = await other.step([ScriptedCall("alpha")])
+                assert record.advertised == (SEARCH, "always")
+                assert "SEARCH_REQUIRED" in record.answers[0].text
+
+        _run(scenario())
+        assert not app.ran
+
+    def test_a_forged_receipt_is_ignored_where_there_is_a_signer(self) -> None:
+        app = self._application()
+        signed = replace(app.scenario, signer=ReceiptSigner([SigningKey(id="k1", secret=b"0123456789abcdef")]))
+
+        async def scenario() -> None:
+            session = self.harness().open(signed, run_id=RUN, surface="clerk")
+            await session.step([search("a")])
+            assert "alpha" in (await session.step([])).advertised
+            forged = session.history().replace(RUN, "run-2")
+            other = self.harness().open(signed, run_id="run-2", surface="clerk", history=forged)
+            assert (await other.step([])).advertised == (SEARCH, "always")
+
+        _run(scenario())
+
+    def test_a_receipt_that_another_tool_repeats_activates_nothing(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            receipt = (await session.step([search("b")])).answers[0].text
+            await session.step([search("a")])
+            echoed = await session.step([ScriptedCall("alpha", {"note": receipt})])
+            assert "bravo" in echoed.answers[0].text
+            assert (await session.step([])).advertised == (SEARCH, "always", "alpha")
+
+        _run(scenario())
+
+    def test_parallel_searches_of_one_step_merge_in_call_order(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            await session.step([search("b"), search("a"), search("nothing fits this")])
+            assert (await session.step([])).advertised == (SEARCH, "always", "bravo", "alpha")
+
+        _run(scenario())
+
+    def test_pins_and_ceilings_hold_in_every_step(self) -> None:
+        app = self._application()
+        tight = replace(app.scenario, limits=Limits(max_active_tools=4, max_selected_tools=3))
+
+        async def scenario() -> None:
+            session = self.harness().open(tight, run_id=RUN, surface="clerk")
+            await session.step([search("all")])
+            assert (await session.step([])).advertised == (SEARCH, "always", "alpha", "bravo")
+            pinned = self.harness().open(tight, run_id=RUN, surface="clerk", history=session.history(), pins=["carol"])
+            assert (await pinned.step([])).advertised == (SEARCH, "always", "alpha", "carol")
+
+        _run(scenario())
+
+    def test_presenter_parts_survive(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            await session.step([search("show")])
+            record = await session.step([ScriptedCall("show")])
+            assert record.answers[0].kinds == tuple(app.made)
+
+        _run(scenario())
+
+    def test_the_evidence_is_complete_and_holds_no_content(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk", context={"secret": MARKER})
+            await session.step([search(MARKER), ScriptedCall(f"no_{MARKER.replace('-', '_')}")])
+            await session.step([ScriptedCall("alpha", {"note": MARKER})])
+
+        _run(scenario())
+        kinds = Counter(type(event) for event in app.evidence)
+        assert kinds == {StepEvidence: 2, SearchEvidence: 1, CallEvidence: 3}
+        shown = json.dumps([repr(event) for event in app.evidence])
+        assert MARKER not in shown
+        assert MARKER.replace("-", "_") not in shown
+
+    def _application(self) -> Application:
+        return Application(self.harness().carries)
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(work)
+
+
+__all__: Sequence[str] = ["AdapterConformance", "Application"]
