@@ -119,10 +119,10 @@ def read_catalog(data: bytes, *, skip_invalid: bool = False) -> ReadCatalog:
     refused_tools = 0
     surfaces: dict[str, SurfaceCatalog] = {}
     for key, surface in frame.surfaces.items():
-        checked = check_tools(surface.tools, surface=key)
+        checked = check_tools(surface.tools, surface=shown(key))
         (refused if skip_invalid else faults).extend(checked.faults)
         refused_tools += checked.refused
-        faults.extend(_always_on_faults(key, surface, checked, skip_invalid=skip_invalid))
+        faults.extend(_always_on_faults(shown(key), surface, checked, skip_invalid=skip_invalid))
         if skip_invalid and surface.tools and not checked.tools:
             faults.append(Fault(where=shown(key), problem="every tool of this surface is refused"))
             faults.extend(checked.faults)
@@ -134,9 +134,20 @@ def read_catalog(data: bytes, *, skip_invalid: bool = False) -> ReadCatalog:
 
 
 def check_tools(values: Sequence[Any], *, surface: str) -> CheckedTools:
-    """Which of these JSON values may stand in a surface as tools, and what is wrong with the others."""
-    read = [_read_tool(value, where=f"{surface}/tools[{at}]") for at, value in enumerate(values)]
+    """Which of these JSON values may stand in a surface as tools, and what is wrong with the others.
+
+    `surface` is its key as errors show it.
+    """
+    read = [read_tool(value, where=f"{surface}/{_place(value, at)}") for at, value in enumerate(values)]
     return check_read(read, surface=surface)
+
+
+def read_tool(value: Any, *, where: str) -> CatalogTool | tuple[Fault, ...]:
+    """One JSON value as a tool, before the catalog rules; or why it is none."""
+    try:
+        return CatalogTool.model_validate(value)
+    except ValidationError as error:
+        return model_faults(error, where=where)
 
 
 def check_read(read: Sequence[CatalogTool | tuple[Fault, ...]], *, surface: str) -> CheckedTools:
@@ -183,14 +194,9 @@ def json_faults(value: Any, *, where: str, field: str) -> list[Fault]:
     return []
 
 
-def _read_tool(value: Any, *, where: str) -> CatalogTool | tuple[Fault, ...]:
-    try:
-        return CatalogTool.model_validate(value)
-    except ValidationError as error:
-        name = value.get("name") if isinstance(value, dict) else None
-        if isinstance(name, str):
-            where = f"{where.partition('/')[0]}/{shown(name)}"
-        return model_faults(error, where=where)
+def _place(value: Any, at: int) -> str:
+    name = value.get("name") if isinstance(value, dict) else None
+    return shown(name) if isinstance(name, str) else f"tools[{at}]"
 
 
 def _tool_faults(tool: CatalogTool, *, surface: str) -> list[Fault]:
@@ -204,7 +210,8 @@ def _tool_faults(tool: CatalogTool, *, surface: str) -> list[Fault]:
 
 def _always_on_faults(key: str, surface: _SurfaceFrame, checked: CheckedTools, *, skip_invalid: bool) -> list[Fault]:
     kept = {tool.name for tool in checked.tools}
-    declared = {value.get("name") for value in surface.tools if isinstance(value, dict) and _is_text(value.get("name"))}
+    named = [value["name"] for value in surface.tools if isinstance(value, dict) and "name" in value]
+    declared = {name for name in named if isinstance(name, str)}
     faults: list[Fault] = []
     for name, count in Counter(surface.always_on).items():
         where = f"{key}/{shown(name)}"
@@ -216,10 +223,6 @@ def _always_on_faults(key: str, surface: _SurfaceFrame, checked: CheckedTools, *
             faults.append(Fault(where=where, problem="is always on, so it cannot be skipped; mend the tool"))
             faults.extend(fault for fault in checked.faults if fault.where == where)
     return faults
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _inside(surface: str, fault: Fault) -> Fault:

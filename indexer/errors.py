@@ -2,6 +2,7 @@
 
     ToolSurfaceError
     └── IndexerError
+        ├── CatalogFileError          the file of a catalog cannot be opened or unpacked
         ├── BuildError                the embedder answered something that is no set of unit vectors
         ├── ArtefactError             the bytes of an index version or a release are not what they should be
         ├── StoreError                the store cannot be read or written; names the place and the fix
@@ -18,6 +19,10 @@ from surface.errors import ToolSurfaceError
 
 class IndexerError(ToolSurfaceError):
     """Whatever goes wrong in the indexer."""
+
+
+class CatalogFileError(IndexerError):
+    """The file of a catalog cannot be opened or unpacked; what it holds was not looked at."""
 
 
 class BuildError(IndexerError):

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import ValidationError
-
 from indexer.catalog_file import (
     MAX_CATALOG_BYTES,
     Catalog,
@@ -21,7 +19,7 @@ from indexer.catalog_file import (
     check_read,
     json_faults,
     key_faults,
-    model_faults,
+    read_tool,
 )
 from indexer.document import documents_of
 from indexer.strict_json import NotJsonError, parse_json
@@ -37,11 +35,12 @@ def read_tool_lines(data: bytes, *, application: str, surface: str, skip_invalid
     """
     _refuse_large(data)
     faults = key_faults(application=application, surfaces={surface: None})
-    checked = check_read(list(_read_lines(data, surface=surface)), surface=surface)
+    where = shown(surface)
+    checked = check_read(list(_read_lines(data, surface=where)), surface=where)
     if not skip_invalid:
         faults.extend(checked.faults)
     elif checked.faults and not checked.tools:
-        faults.extend((Fault(where=shown(surface), problem="every tool of this surface is refused"), *checked.faults))
+        faults.extend((Fault(where=where, problem="every tool of this surface is refused"), *checked.faults))
     if faults:
         raise CatalogError(faults)
     deploy = catalog_digest(document.digest for document in documents_of(checked.tools))
@@ -76,10 +75,11 @@ def tool_lines_as_they_are(data: bytes) -> tuple[CatalogTool, ...]:
 def _read_lines(data: bytes, *, surface: str) -> Iterator[CatalogTool | tuple[Fault, ...]]:
     for number, line in enumerate(data.split(b"\n"), start=1):
         if line.strip():
-            yield _read_line(line, where=f"{surface}/line {number}")
+            yield _read_line(line, surface=surface, number=number)
 
 
-def _read_line(line: bytes, *, where: str) -> CatalogTool | tuple[Fault, ...]:
+def _read_line(line: bytes, *, surface: str, number: int) -> CatalogTool | tuple[Fault, ...]:
+    where = f"{surface}/line {number}"
     try:
         value = parse_json(line)
     except NotJsonError as error:
@@ -87,15 +87,12 @@ def _read_line(line: bytes, *, where: str) -> CatalogTool | tuple[Fault, ...]:
     if not isinstance(value, dict):
         return (Fault(where=where, problem="is not a JSON object"),)
     if isinstance(value.get("name"), str):
-        where = f"{where.partition('/')[0]}/{shown(value['name'])}"
+        where = f"{surface}/{shown(value['name'])}"
     tool: dict[str, Any] = {key: value[key] for key in ("name", "description") if key in value}
     parameters = value.get("parameters")
     tool["input_schema"] = {"type": "object", "properties": {}} if parameters is None else parameters
     tool["service"] = value.get("server")
-    try:
-        return CatalogTool.model_validate(tool)
-    except ValidationError as error:
-        return model_faults(error, where=where)
+    return read_tool(tool, where=where)
 
 
 def _refuse_large(data: bytes) -> None:

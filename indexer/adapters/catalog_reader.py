@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from indexer.catalog_file import MAX_CATALOG_BYTES
-from surface.errors import CatalogError, Fault
+from indexer.errors import CatalogFileError
 
 _GZIP = b"\x1f\x8b"
 
@@ -15,7 +15,7 @@ _GZIP = b"\x1f\x8b"
 def read_catalog_bytes(path: Path, *, ceiling: int = MAX_CATALOG_BYTES) -> bytes:
     """The bytes of the catalog at `path`, unpacked.
 
-    Raises `CatalogError` where there is no such file, it cannot be unpacked, or it is larger than `ceiling` bytes.
+    Raises `CatalogFileError` where there is no such file, it cannot be unpacked, or it is larger than `ceiling` bytes.
     """
     try:
         with path.open("rb") as file:
@@ -34,5 +34,5 @@ def read_catalog_bytes(path: Path, *, ceiling: int = MAX_CATALOG_BYTES) -> bytes
     return data
 
 
-def _refused(path: Path, problem: str) -> CatalogError:
-    return CatalogError([Fault(where=str(path), problem=problem)])
+def _refused(path: Path, problem: str) -> CatalogFileError:
+    return CatalogFileError(f"catalog {path}: {problem}")

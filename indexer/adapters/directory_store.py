@@ -70,7 +70,8 @@ class DirectoryStore:
             if target.exists():
                 target.rename(staging / "damaged")
             fresh.rename(target)
-            _sync_folder(target.parent)
+            for folder in (target.parent, target.parent.parent):
+                _sync_folder(folder)
 
     def load(self, application: str, surface: str, version: str) -> Artefact:
         """An index version, every byte verified.

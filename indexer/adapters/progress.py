@@ -14,6 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from indexer import progress as port
 
 EVERY_S = 5.0
+_ANNOUNCED = 100
+"""Steps from which a stage may be long, so it is announced before it starts."""
 
 
 @contextmanager
@@ -50,7 +52,7 @@ class BarProgress:
 
 
 class LineProgress:
-    """A line when a long stage ends and every few seconds on the way, with an estimate of what is left."""
+    """A line when a long stage begins and ends and every few seconds between, with an estimate of what is left."""
 
     __slots__ = ("_clock", "_every_s", "_said", "_stage", "_started", "_stream")
 
@@ -68,6 +70,8 @@ class LineProgress:
         now = self._clock()
         if stage != self._stage:
             self._stage, self._started, self._said = stage, now, now
+            if total >= _ANNOUNCED and not done:
+                self._say(f"{stage}: {total:,} to do")
         elapsed = now - self._started
         if done >= total:
             # A stage that took no time needs no line.

@@ -1,0 +1,197 @@
+"""A deploy changes everything at once or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from indexer.artefact import Artefact
+from indexer.deploy import deploy
+from indexer.errors import ActivationConflictError, ArtefactError, StoreError
+from indexer.memory_store import MemoryStore
+from indexer.release import Release
+from models.embedder import Vectors
+from surface.errors import ToolSurfaceError
+from tests.indexer.samples import EMBEDDER, artefact, catalog, release, tool
+from tests.indexer.test_build import Listening
+
+
+class Interrupted(Listening):
+    """Ctrl-C in the second chunk."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if self.batches:
+            raise KeyboardInterrupt
+        return super().embed_documents(texts)
+
+
+class LosingStore(MemoryStore):
+    """Keeps what it is given, and gives back something else."""
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        found = super().load(application, surface, version)
+        return Artefact(manifest=found.manifest, files={**found.files, "vectors.npy": b""})
+
+
+class RacingStore(MemoryStore):
+    """Another deploy becomes active just before ours."""
+
+    def __init__(self, winner: Artefact) -> None:
+        super().__init__()
+        self._winner = winner
+
+    def activate(self, release_: Release, *, expected: str | None) -> None:
+        self.publish(self._winner)
+        super().activate(release(self._winner), expected=expected)
+        super().activate(release_, expected=expected)
+
+
+def test_a_deploy_activates_one_version_for_each_surface() -> None:
+    store = MemoryStore()
+    result = deploy(catalog(reader=[tool("a"), tool("b")], writer=[tool("c")]), embedder=EMBEDDER, store=store)
+    active = store.active("app")
+    assert active is not None
+    assert (active.id, active.deploy, sorted(active.surfaces)) == (result.release, "d1", ["reader", "writer"])
+    assert result.previous is None
+    assert [(one.surface, one.tools, one.change) for one in result.surfaces] == [
+        ("reader", 2, "added"),
+        ("writer", 1, "added"),
+    ]
+    for surface, released in active.surfaces.items():
+        manifest = store.load("app", surface, released.version).manifest
+        assert manifest.catalog_digest == released.catalog_digest
+
+
+def test_the_same_catalog_again_changes_nothing() -> None:
+    store = MemoryStore()
+    first = deploy(catalog(reader=[tool("a"), tool("b")]), embedder=EMBEDDER, store=store)
+    embedder = Listening()
+    again = deploy(catalog(reader=[tool("b"), tool("a")]), embedder=embedder, store=store)
+    assert again.unchanged
+    assert not first.unchanged
+    assert again.release == again.previous == first.release
+    assert not embedder.batches
+
+
+def test_an_edit_is_a_new_version_of_that_surface_only() -> None:
+    store = MemoryStore()
+    deploy(catalog(reader=[tool("a"), tool("b")], writer=[tool("c")]), embedder=EMBEDDER, store=store)
+    embedder = Listening()
+    edited = catalog(reader=[tool("a", "Edited."), tool("b")], writer=[tool("c")], deploy="d2")
+    result = deploy(edited, embedder=embedder, store=store)
+    assert [(one.surface, one.change) for one in result.surfaces] == [("reader", "changed"), ("writer", "unchanged")]
+    assert embedder.asked == ["a\nEdited."]
+    assert result.embedded == 1
+
+
+def test_a_text_that_several_surfaces_hold_is_embedded_once() -> None:
+    embedder = Listening()
+    deploy(catalog(reader=[tool("a")], writer=[tool("a"), tool("b")]), embedder=embedder, store=MemoryStore())
+    assert sorted(embedder.asked) == ["a\nDoes a thing.", "b\nDoes a thing."]
+
+
+def test_a_tool_that_moves_to_another_surface_keeps_its_vector() -> None:
+    store, embedder = MemoryStore(), Listening()
+    deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+    result = deploy(catalog(writer=[tool("a")]), embedder=embedder, store=store)
+    assert not embedder.batches
+    assert result.removed == ("reader",)
+
+
+def test_a_surface_absent_from_the_catalog_is_gone() -> None:
+    store = MemoryStore()
+    deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store)
+    result = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+    active = store.active("app")
+    assert active is not None
+    assert list(active.surfaces) == ["reader"]
+    assert result.removed == ("writer",)
+    assert not result.unchanged
+
+
+def test_applications_do_not_touch_each_other() -> None:
+    store = MemoryStore()
+    one = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+    deploy(catalog(reader=[tool("b")], application="other"), embedder=EMBEDDER, store=store)
+    active = store.active("app")
+    assert active is not None
+    assert active.id == one.release
+    assert store.applications() == ("app", "other")
+
+
+def test_an_interruption_leaves_what_is_served() -> None:
+    store = MemoryStore()
+    before = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+    many = [tool(f"tool_{number}") for number in range(200)]
+    with pytest.raises(KeyboardInterrupt):
+        deploy(catalog(reader=many), embedder=Interrupted(), store=store)
+    active = store.active("app")
+    assert active is not None
+    assert active.id == before.release
+
+
+def test_a_version_that_does_not_come_back_as_it_went_in_is_not_activated() -> None:
+    store = LosingStore()
+    with pytest.raises(ArtefactError, match=r"vectors\.npy"):
+        deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+    assert store.active("app") is None
+
+
+def test_a_faster_deploy_of_something_else_is_a_conflict() -> None:
+    winner = artefact("z")
+    store = RacingStore(winner)
+    with pytest.raises(ActivationConflictError, match="another deploy was faster"):
+        deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+    assert store.active("app") == release(winner)
+
+
+def test_a_faster_deploy_of_the_same_is_none() -> None:
+    twin = MemoryStore()
+    deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=twin)
+    same = twin.active("app")
+    assert same is not None
+    store = RacingStore(twin.load("app", "reader", same.surfaces["reader"].version))
+    assert deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store).release == same.id
+
+
+class ForgetfulStore(MemoryStore):
+    """Loses a version once it is told to."""
+
+    lost: str | None = None
+
+    def publish(self, artefact_: Artefact) -> None:
+        super().publish(artefact_)
+        self.lost = None
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        if version == self.lost:
+            raise StoreError("gone")
+        return super().load(application, surface, version)
+
+
+def test_a_version_that_was_lost_is_put_right() -> None:
+    store = ForgetfulStore()
+    first = deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store)
+    store.lost = first.surfaces[0].version
+    result = deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store)
+    assert [one.change for one in result.surfaces] == ["repaired", "unchanged"]
+    assert result.release == first.release
+    assert not result.unchanged
+    assert store.lost is None
+
+
+def test_progress_is_one_for_all_surfaces_and_every_stage_ends() -> None:
+    told: list[tuple[str, int, int]] = []
+    deploy(
+        catalog(reader=[tool("a")], writer=[tool("b")]),
+        embedder=EMBEDDER,
+        store=MemoryStore(),
+        progress=lambda stage, done, total: told.append((stage, done, total)),
+    )
+    assert told[:2] == [("embedding", 0, 2), ("embedding", 2, 2)]
+    assert [one for one in told if one[1] == one[2]] == [("embedding", 2, 2), ("building", 2, 2), ("publishing", 2, 2)]
+
+
+def test_every_error_is_one_of_toolsurface() -> None:
+    assert all(issubclass(one, ToolSurfaceError) for one in (ArtefactError, StoreError, ActivationConflictError))

@@ -1,0 +1,183 @@
+"""The store in a directory keeps the contract of all stores, and survives processes that die in it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from indexer.adapters.directory_store import DirectoryStore
+from indexer.artefact import Artefact
+from indexer.errors import ArtefactError, StoreError
+from tests.contracts.artefact_store_contract import ArtefactStoreContract, Damage, damaged, loaded
+from tests.indexer.samples import artefact, release
+
+# Dies the n-th time that something in the staging folder is opened or renamed.
+DYING = """
+import os, signal, sys
+from indexer.adapters.directory_store import DirectoryStore
+from tests.indexer.samples import artefact, release
+path, expected, event, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+new = artefact("brand_new")
+seen = 0
+def hook(name, arguments):
+    global seen
+    if name == event and "staging" in str(arguments[0]):
+        seen += 1
+        if seen == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+store = DirectoryStore(path)
+sys.addaudithook(hook)
+store.publish(new)
+store.activate(release(new), expected=expected)
+"""
+
+ACTIVATING = """
+import sys
+from indexer.adapters.directory_store import DirectoryStore
+from indexer.errors import ActivationConflictError
+from tests.indexer.samples import artefact, release
+mine = artefact(sys.argv[2])
+store = DirectoryStore(sys.argv[1])
+store.publish(mine)
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    store.activate(release(mine), expected=None)
+    print("won")
+except ActivationConflictError:
+    print("conflict")
+"""
+
+
+def python(code: str, *arguments: str) -> subprocess.Popen[str]:
+    """A process of its own that imports what this one imports."""
+    command: Sequence[str] = (sys.executable, "-P", "-c", code, *arguments)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def folder_of(root: Path, one: Artefact) -> Path:
+    return root / "applications" / one.manifest.application / "versions" / one.manifest.surface / one.version
+
+
+class TestDirectoryStore(ArtefactStoreContract):
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        return tmp_path / "store"
+
+    @pytest.fixture
+    def store(self, root: Path) -> DirectoryStore:
+        return DirectoryStore(root)
+
+    @pytest.fixture
+    def twin(self, root: Path) -> DirectoryStore:
+        return DirectoryStore(root)
+
+    @pytest.fixture
+    def damage(self, root: Path) -> Damage:
+        def change(one: Artefact, name: str) -> None:
+            (folder_of(root, one) / name).write_bytes(damaged(one.files[name]))
+
+        return change
+
+    @pytest.mark.parametrize(
+        ("event", "count"), [("open", 3), ("os.rename", 1), ("os.rename", 2)], ids=["files", "version", "pointer"]
+    )
+    def test_a_process_killed_while_it_writes_leaves_the_active_release(
+        self, store: DirectoryStore, root: Path, event: str, count: int
+    ) -> None:
+        before, after = artefact("old"), artefact("brand_new")
+        store.publish(before)
+        store.activate(release(before), expected=None)
+        with python(DYING, str(root), release(before).id, event, str(count)) as process:
+            assert process.wait(30) == -signal.SIGKILL
+        assert store.active("app") == release(before)
+        assert loaded(store, before).files == before.files
+        home = root / "applications" / "app"
+        assert list((home / "staging").iterdir())
+        store.publish(after)
+        store.activate(release(after), expected=release(before).id)
+        assert loaded(store, after).files == after.files
+        assert not (home / "staging").exists()
+
+    def test_of_simultaneous_processes_one_activates_and_the_others_are_told(
+        self, store: DirectoryStore, root: Path
+    ) -> None:
+        processes = [python(ACTIVATING, str(root), f"tool_{number}") for number in range(3)]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        said = [process.communicate(timeout=30)[0] for process in processes]
+        assert sorted(said) == ["conflict\n", "conflict\n", "won\n"]
+        assert store.active("app") == release(artefact(f"tool_{said.index('won' + chr(10))}"))
+
+    def test_a_version_moved_to_another_place_is_refused(self, store: DirectoryStore, root: Path) -> None:
+        one, other = artefact("a"), artefact("b")
+        for each in (one, other):
+            store.publish(each)
+        folder_of(root, one).rename(root / "aside")
+        folder_of(root, other).rename(folder_of(root, one))
+        with pytest.raises(ArtefactError, match="another version"):
+            loaded(store, one)
+
+    @pytest.mark.parametrize("name", ["names.json", "vectors.npy"])
+    def test_a_missing_file_is_damage_and_a_pipe_in_its_place_holds_nobody_up(
+        self, store: DirectoryStore, root: Path, name: str
+    ) -> None:
+        one = artefact()
+        store.publish(one)
+        (folder_of(root, one) / name).unlink()
+        with pytest.raises(ArtefactError, match="is missing"):
+            loaded(store, one)
+        os.mkfifo(folder_of(root, one) / name)
+        with pytest.raises(ArtefactError, match="not a regular file"):
+            loaded(store, one)
+
+    def test_a_file_that_grew_is_not_read_to_its_end(self, store: DirectoryStore, root: Path) -> None:
+        one = artefact()
+        store.publish(one)
+        with (folder_of(root, one) / "names.json").open("r+b") as file:
+            file.truncate(10**12)  # sparse: a terabyte for whoever reads it
+        with pytest.raises(ArtefactError, match=r"names\.json"):
+            loaded(store, one)
+
+    def test_a_damaged_pointer_is_named(self, store: DirectoryStore, root: Path) -> None:
+        one = artefact()
+        store.publish(one)
+        store.activate(release(one), expected=None)
+        pointer = root / "applications" / "app" / "active.json"
+        other = release(artefact(application="other"))
+        for data in (b"", b"{}", pointer.read_bytes()[:-5], other.to_bytes()):
+            pointer.write_bytes(data)
+            with pytest.raises(ArtefactError, match=r"active\.json"):
+                store.active("app")
+
+    def test_a_writer_that_waits_too_long_says_for_whom(self, store: DirectoryStore, root: Path) -> None:
+        with store._writing("app"), pytest.raises(StoreError, match="another process has been writing"):
+            DirectoryStore(root, lock_wait_s=0).publish(artefact())
+
+    def test_a_place_that_cannot_be_written_is_a_store_error(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"")
+        with pytest.raises(StoreError, match="file"):
+            DirectoryStore(tmp_path / "file").publish(artefact())
+        with pytest.raises(StoreError, match="proc"):
+            DirectoryStore("/proc/nowhere").publish(artefact())
+
+    def test_strange_folders_are_no_applications(self, store: DirectoryStore, root: Path) -> None:
+        one = artefact()
+        store.publish(one)
+        store.activate(release(one), expected=None)
+        strange = root / "applications" / "two words"
+        strange.mkdir()
+        (strange / "active.json").write_bytes(b"{}")
+        assert store.applications() == ("app",)
