@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from surface.adapters.application_object import load_registry
-from surface.adapters.command_line import Command, CommandFailedError, print_json, run, say
+from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, run, say
 from surface.adapters.output_file import write_whole
-from surface.errors import CatalogError, ConfigurationError
+from surface.advice import SurfaceAdvice, Verdict, advise
+from surface.errors import ConfigurationError
 from surface.export import export_catalog
 
 
@@ -42,8 +44,63 @@ EXPORT = Command(
     summary="write an application's surfaces as catalog.json, for a deploy",
     configure=_configure_export,
     run=_export,
-    failures=(ConfigurationError, CatalogError),
+    failures=(ConfigurationError,),
+)
+
+
+def _configure_advise(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("object", metavar="MODULE:OBJECT", help="a DeferredAgentToolSurface, or a function making one")
+    parser.add_argument("--steps", type=int, default=6, metavar="N", help="model steps of a typical run (default 6)")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def _advise(arguments: argparse.Namespace) -> None:
+    if arguments.steps < 1:
+        raise WrongUseError("--steps: needs at least 1")
+    registry = load_registry(arguments.object)
+    advice = advise(registry, steps=arguments.steps)
+    if arguments.json:
+        print_json(
+            {
+                "application": registry.application,
+                "steps": arguments.steps,
+                "surfaces": [{**asdict(surface), "verdict": surface.verdict} for surface in advice],
+            }
+        )
+        return
+    print("\n\n".join(_shown(surface, arguments.steps) for surface in advice))
+    print(
+        "\nBytes are canonical schema bytes: comparable evidence, not tokens. What a run costs, the provider's usage says."
+    )
+
+
+def _shown(advice: SurfaceAdvice, steps: int) -> str:
+    lines = [
+        f"surface {advice.surface}: {advice.tools} tools",
+        f"  every tool in every step   {advice.whole_catalog:>12,} bytes a step",
+        f"  first step, deferred       {advice.base:>12,} bytes",
+        f"  typical step, deferred     {advice.typical_step:>12,} bytes, and up to {advice.receipt:,} of receipt",
+        f"  a run of {steps} steps           {advice.run_whole:>12,} bytes against {advice.run_deferred:,} deferred",
+        "  heaviest: " + ", ".join(f"{name} {weight:,}" for name, weight in list(advice.heaviest.items())[:5]),
+    ]
+    if advice.over_ceiling:
+        lines.append(
+            f"  never selectable, over limits.max_schema_bytes beside the base: {', '.join(advice.over_ceiling)}"
+        )
+    if advice.verdict is Verdict.DEFER:
+        lines.append(f"  verdict: defer; such a run sends {advice.run_whole / advice.run_deferred:.1f} times less")
+    else:
+        lines.append("  verdict: send all tools with mount_agent; a search round costs more than it saves here")
+    return "\n".join(lines)
+
+
+ADVISE = Command(
+    name="advise",
+    summary="say whether deferral pays for an application's catalog",
+    configure=_configure_advise,
+    run=_advise,
+    failures=(ConfigurationError,),
 )
 
 if __name__ == "__main__":
-    sys.exit(run([EXPORT], "python -m surface"))
+    sys.exit(run([EXPORT, ADVISE], "python -m surface"))
