@@ -1,0 +1,80 @@
+"""The outermost layer of the service: one line in the log for each request, and the last catch.
+
+A line holds the method, the route's template, the application and surface where they are valid keys, the status and
+the milliseconds: never a path, a query string, a header or a body as it was sent (EVD-2). An error that nobody
+foresaw is logged by its class and place; its message may quote a query.
+
+A body that says it is too large is refused here, because the framework's own refusal is not a problem document; one
+that does not say so is cut off by the framework while it is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from selector.adapters.problems import problem_of
+from surface.identity import is_key
+
+LOG: Final = logging.getLogger("toolsurface.selector.access")
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Edge:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes everything on; only HTTP requests are looked at."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 0
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            if _declared_bytes(scope) > self._max_body_bytes:
+                await problem_of(HTTPException(413))(scope, receive, sent)
+            else:
+                await self._app(scope, receive, sent)
+        except Exception as error:  # noqa: BLE001 - the last catch; the server would log the message
+            LOG.error("internal error: %s", place_of(error))  # noqa: TRY400 - the traceback holds the message
+            if status == 0:
+                await problem_of(error)(scope, receive, sent)
+        finally:
+            LOG.info("%s", _line(scope, status, 1000.0 * (time.perf_counter() - started)))
+
+
+def place_of(error: BaseException) -> str:
+    """The class of an error and the last places it passed: file names and lines, no values."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    return f"{type(error).__name__} at " + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+
+
+def _declared_bytes(scope: Scope) -> int:
+    declared = Headers(scope=scope).get("content-length", "")
+    # A length of a thousand digits is too large without being counted.
+    return int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
+
+
+def _line(scope: Scope, status: int, milliseconds: float) -> str:
+    route = getattr(scope.get("route"), "path", "-")
+    method = scope["method"] if scope["method"] in _METHODS else "-"
+    keys = scope.get("path_params") or {}
+    named = "".join(f" {part}={keys[part]}" for part in ("application", "surface") if is_key(str(keys.get(part, ""))))
+    return f"{method} {route}{named} {status} {milliseconds:.1f}ms"

@@ -1,0 +1,94 @@
+"""uvicorn around the application: one process, one address, a graceful end.
+
+The socket is bound before the server starts, so that port 0 has a number to print and a port that is taken is an
+error before anything is loaded. SIGTERM and Ctrl-C let the requests in flight finish.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+GRACE: Final = 10
+"""Seconds that requests in flight have to finish once the process is told to stop."""
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket; raises OSError where the address cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def address(bound: socket.socket) -> str:
+    """The URL of a bound socket, with the port it really has."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(app: ASGIApp, *, bound: socket.socket, ready: Callable[[], None]) -> None:
+    """Serves until the process is told to stop; `ready` is called once connections are taken.
+
+    SIGTERM ends in a return; Ctrl-C in KeyboardInterrupt. Raises RuntimeError where the application does not start.
+    """
+    _log_to_stderr()
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,  # it would log paths as they were sent; AccessLog logs instead
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    server = _Server(config, ready=ready)
+    told = False
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal told
+        told = True
+
+    # uvicorn raises the signal again when it is done; by then this is the handler.
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        server.run(sockets=[bound])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        bound.close()
+    if not server.started and not told:
+        raise RuntimeError("the service did not start; the lines above say why")
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, *, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._ready()
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    for name in ("toolsurface", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.propagate = False
+        logger.setLevel(logging.INFO if name == "toolsurface" else logging.WARNING)

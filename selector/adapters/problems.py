@@ -1,0 +1,77 @@
+"""RFC 9457 problem documents: the one form of every error this service answers with.
+
+    {"type": "about:blank", "title", "status", "code", "detail", "errors"?: [{"field", "problem"}]}
+
+`code` is one word that a program can act on; `detail` says what to do. Nothing in a problem is taken from the body
+of the request, not even the name of a field nobody knows (EVD-2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from surface.errors import RankerUnavailable
+from surface.protocol import RankBody
+
+MEDIA_TYPE = "application/problem+json"
+
+# Of each code a ranker gives: the status, and what to do.
+_UNAVAILABLE: Mapping[str, tuple[int, str]] = {
+    "unknown_surface": (404, "no such surface in this application's active release; deploy it, or mend its name"),
+    "index_unusable": (503, "the surface's index cannot be opened; GET /readyz says why"),
+    "ranker_failed": (500, "the ranker failed; the service's log holds the place"),
+    "overloaded": (503, "too many requests are waiting; ask again in a moment"),
+}
+_HTTP: Mapping[int, tuple[str, str]] = {
+    400: ("invalid_request", "body: cannot be read as JSON, or nests too deep"),
+    404: ("unknown_path", "no such path; POST /v1/applications/{application}/surfaces/{surface}/rank"),
+    405: ("wrong_method", "this path takes another method; the Allow header says which"),
+    413: ("body_too_large", "the body is larger than this service reads; send a shorter query"),
+}
+
+
+def problem_of(error: Exception) -> JSONResponse:
+    """The problem document of whatever went wrong; an error nobody foresaw is a 500 that says nothing about it."""
+    if isinstance(error, RankerUnavailable):
+        status, detail = _UNAVAILABLE.get(error.code, (503, "the ranker cannot answer now"))
+        headers = {"retry-after": "1"} if status == 503 else None
+        return problem(status, code=error.code, detail=detail, headers=headers)
+    if isinstance(error, RequestValidationError):
+        faults = list(_faults(error))
+        listed = "; ".join(f"{fault['field']}: {fault['problem']}" for fault in faults)
+        return problem(422, code="invalid_request", detail=listed, errors=faults)
+    if isinstance(error, HTTPException):
+        code, detail = _HTTP.get(error.status_code, ("refused", "this request cannot be answered"))
+        return problem(error.status_code, code=code, detail=detail, headers=error.headers)
+    return problem(500, code="internal", detail="the service failed; its log holds the place")
+
+
+def problem(
+    status: int, *, code: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any
+) -> JSONResponse:
+    """A problem document; `more` are members of its own."""
+    content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "code": code}
+    return JSONResponse(
+        {**content, "detail": detail, **more}, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE
+    )
+
+
+def _faults(error: RequestValidationError) -> Iterable[dict[str, str]]:
+    """Each fault with the field it is in, in our own words where pydantic's would repeat the input."""
+    for fault in error.errors():
+        kind = fault["type"]
+        path = fault["loc"][1:]
+        if kind == "json_invalid":
+            yield {"field": "body", "problem": "is not JSON"}
+        elif kind == "extra_forbidden":
+            yield {"field": "body", "problem": f"takes only the fields {', '.join(RankBody.model_fields)}"}
+        elif not path:
+            yield {"field": "body", "problem": "needs a JSON object, sent as application/json"}
+        else:
+            yield {"field": ".".join(str(step) for step in path), "problem": str(fault["msg"])}

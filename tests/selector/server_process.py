@@ -1,0 +1,46 @@
+"""A real `serve` process on a loopback port, for tests."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerProcess:
+    process: subprocess.Popen[str]
+    url: str
+    log: Path
+    """Everything the process writes to standard error."""
+
+    def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
+        """Asks the process to end and waits; its exit code."""
+        self.process.send_signal(signum)
+        return self.process.wait(timeout=15)
+
+
+@contextmanager
+def running_server(store: Path, *, log: Path, poll: float = 0.05) -> Iterator[ServerProcess]:
+    """A server that has said it is ready; it is ended with the block."""
+    command = [sys.executable, "-m", "selector", "serve", "--store", str(store), "--port", "0"]
+    command += ["--poll", str(poll), "--threads", "1"]
+    with log.open("w") as stderr:
+        process = subprocess.Popen(
+            command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=stderr, stdin=subprocess.DEVNULL, text=True
+        )
+    with process:
+        try:
+            assert process.stdout is not None
+            # Ends when the process does, so a server that fails to start fails the test at once.
+            line = process.stdout.readline()
+            assert line.startswith("serving http://127.0.0.1:"), log.read_text()
+            yield ServerProcess(process=process, url=line.removeprefix("serving ").strip(), log=log)
+        finally:
+            process.kill()

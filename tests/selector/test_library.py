@@ -1,0 +1,209 @@
+"""Which versions are served when the store changes, is damaged, or is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from indexer.adapters.directory_store import DirectoryStore
+from indexer.errors import StoreError
+from indexer.memory_store import MemoryStore
+from indexer.release import Release
+from models.hashing import HashingEmbedder
+from selector.library import Change
+from surface.errors import RankerUnavailable
+from tests.selector.builders import APPLICATION, SURFACE, TOOLS, library_over, put
+
+ONE = {"a_tool": "Do a thing"}
+TWO = {"b_tool": "Do another thing"}
+THREE = {"c_tool": "Do a third thing"}
+
+
+def _said(changes: Iterable[Change]) -> set[tuple[str, str]]:
+    return {(change.outcome, change.surface) for change in changes}
+
+
+def _damage(store: Path, surface: str, version: str) -> None:
+    (folder,) = [path for path in store.rglob(version) if path.parent.name == surface]
+    vectors = folder / "vectors.npy"
+    vectors.chmod(0o600)
+    content = bytearray(vectors.read_bytes())
+    content[-1] ^= 1
+    vectors.write_bytes(content)
+
+
+def test_before_anything_is_deployed_every_surface_is_unknown() -> None:
+    library = library_over(MemoryStore())
+    assert library.refresh() == ()
+    with pytest.raises(RankerUnavailable, match="unknown_surface"):
+        library.find(APPLICATION, SURFACE, None)
+
+
+def test_a_new_release_takes_over_and_the_replaced_version_answers_its_own_digest() -> None:
+    store = MemoryStore()
+    library = library_over(store)
+    put(store, {SURFACE: ONE})
+    assert _said(library.refresh()) == {("serving", SURFACE)}
+    old = library.find(APPLICATION, SURFACE, None)
+    put(store, {SURFACE: TWO})
+    assert library.find(APPLICATION, SURFACE, None) is old
+    library.refresh()
+    new = library.find(APPLICATION, SURFACE, None)
+    assert new.names == ("b_tool",)
+    assert library.find(APPLICATION, SURFACE, old.manifest.catalog_digest) is old
+    assert library.find(APPLICATION, SURFACE, new.manifest.catalog_digest) is new
+    assert library.find(APPLICATION, SURFACE, "0" * 32) is new
+
+
+def test_only_one_replaced_version_is_kept() -> None:
+    store = MemoryStore()
+    library = library_over(store)
+    digests = []
+    for tools in (ONE, TWO, THREE):
+        put(store, {SURFACE: tools})
+        library.refresh()
+        digests.append(library.find(APPLICATION, SURFACE, None).manifest.catalog_digest)
+    served = [library.find(APPLICATION, SURFACE, digest).names for digest in digests]
+    assert served == [("c_tool",), ("b_tool",), ("c_tool",)]
+
+
+def test_a_rollback_serves_the_version_that_is_open_still() -> None:
+    store = MemoryStore()
+    library = library_over(store)
+    put(store, {SURFACE: ONE})
+    library.refresh()
+    old = library.find(APPLICATION, SURFACE, None)
+    put(store, {SURFACE: TWO})
+    library.refresh()
+    put(store, {SURFACE: ONE})
+    library.refresh()
+    assert library.find(APPLICATION, SURFACE, None) is old
+
+
+def test_a_surface_that_the_release_no_longer_has_is_gone_even_for_its_old_digest() -> None:
+    store = MemoryStore()
+    library = library_over(store)
+    put(store, {SURFACE: ONE, "writer": TWO})
+    library.refresh()
+    digest = library.find(APPLICATION, "writer", None).manifest.catalog_digest
+    put(store, {SURFACE: ONE})
+    assert _said(library.refresh()) == {("gone", "writer")}
+    with pytest.raises(RankerUnavailable, match="unknown_surface"):
+        library.find(APPLICATION, "writer", digest)
+
+
+def test_applications_with_equal_surface_keys_are_apart() -> None:
+    store = MemoryStore()
+    library = library_over(store)
+    put(store, {SURFACE: ONE})
+    put(store, {SURFACE: TWO}, application="other")
+    library.refresh()
+    assert library.find(APPLICATION, SURFACE, None).names == ("a_tool",)
+    assert library.find("other", SURFACE, None).names == ("b_tool",)
+
+
+def test_a_damaged_version_never_replaces_a_good_one_and_is_served_once_it_is_mended(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    library = library_over(store)
+    put(store, {SURFACE: ONE})
+    library.refresh()
+    result = put(store, {SURFACE: TWO, "writer": THREE})
+    _damage(tmp_path, SURFACE, result.surfaces[0].version)
+
+    assert _said(library.refresh()) == {("refused", SURFACE), ("serving", "writer")}
+    assert library.find(APPLICATION, SURFACE, None).names == ("a_tool",)
+    assert library.served[APPLICATION].refused[SURFACE].code == "damaged"
+    assert library.refresh() == ()  # the same fault is told once
+
+    put(store, {SURFACE: TWO, "writer": THREE})  # the deploy repairs what it finds damaged
+    assert _said(library.refresh()) == {("serving", SURFACE)}
+    assert library.find(APPLICATION, SURFACE, None).names == ("b_tool",)
+    assert not library.served[APPLICATION].refused
+
+
+def test_a_damaged_version_without_a_good_one_is_refused_and_its_neighbours_are_served(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    result = put(store, {SURFACE: ONE, "writer": TWO})
+    _damage(tmp_path, SURFACE, result.surfaces[0].version)
+    library = library_over(store)
+    library.refresh()
+    assert library.find(APPLICATION, "writer", None).names == ("b_tool",)
+    with pytest.raises(RankerUnavailable, match="index_unusable"):
+        library.find(APPLICATION, SURFACE, None)
+
+
+def test_an_index_of_another_model_is_refused_by_name() -> None:
+    store = MemoryStore()
+    put(store, {SURFACE: ONE})
+    library = library_over(store, HashingEmbedder(dimension=64))
+    (change,) = library.refresh()
+    assert change.outcome == "refused"
+    assert f"surface {SURFACE}" in change.detail
+    assert HashingEmbedder().manifest.identity in change.detail
+    assert HashingEmbedder(dimension=64).manifest.identity in change.detail
+    assert library.served[APPLICATION].refused[SURFACE].code == "model_mismatch"
+
+
+class _FailingStore(MemoryStore):
+    """A real store whose disk can go away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = False
+        self.pointer_down = False
+
+    def applications(self) -> tuple[str, ...]:
+        if self.down:
+            raise StoreError("the disk is gone; mount it")
+        return super().applications()
+
+    def active(self, application: str) -> Release | None:
+        if self.pointer_down:
+            raise StoreError("the pointer cannot be read")
+        return super().active(application)
+
+
+def test_a_store_that_cannot_be_read_changes_nothing_and_is_told_once() -> None:
+    store = _FailingStore()
+    library = library_over(store)
+    put(store, {SURFACE: TOOLS})
+    library.refresh()
+    served = library.find(APPLICATION, SURFACE, None)
+    for fault in ("down", "pointer_down"):
+        setattr(store, fault, True)
+        (change,) = library.refresh()
+        assert change.outcome == "unreadable"
+        assert library.refresh() == ()
+        assert library.find(APPLICATION, SURFACE, None) is served
+        setattr(store, fault, False)
+        assert library.refresh() == ()
+
+
+def test_an_unchanged_release_is_not_loaded_again() -> None:
+    store = MemoryStore()
+    library = library_over(store)
+    put(store, {SURFACE: ONE})
+    library.refresh()
+    before = library.served[APPLICATION]
+    assert library.refresh() == ()
+    assert library.served[APPLICATION] is before
+
+
+async def test_following_sees_a_deploy_and_ends_when_it_is_cancelled() -> None:
+    store = MemoryStore()
+    library = library_over(store)
+    seen = asyncio.Event()
+
+    def tell(changes: Iterable[Change]) -> None:
+        if _said(changes) == {("serving", SURFACE)}:
+            seen.set()
+
+    following = asyncio.create_task(library.follow(every=0.01, tell=tell))
+    put(store, {SURFACE: ONE})
+    await asyncio.wait_for(seen.wait(), 5)
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following

@@ -1,0 +1,146 @@
+"""The real `serve` process: its start, its end, swaps under load, and what it never writes down."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from indexer.adapters.directory_store import DirectoryStore
+from models.adapters.onnx import OnnxEmbedder, default_embedder
+from surface.adapters.selector_client import SelectorClient
+from surface.errors import RankerUnavailable
+from surface.protocol import RankReply
+from tests.selector.builders import APPLICATION, SURFACE, TOOLS, ask, put
+from tests.selector.server_process import ServerProcess, running_server
+
+MARKER = "s3cret-marker"
+OLD = {f"old_{name}": text for name, text in TOOLS.items()}
+NEW = {f"new_{name}": text for name, text in TOOLS.items()}
+DEADLINE = 15.0
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return default_embedder(threads=1)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    (tmp_path / "store").mkdir()
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def server(store: Path, tmp_path: Path, embedder: OnnxEmbedder) -> Iterator[ServerProcess]:
+    put(DirectoryStore(store), {SURFACE: OLD, "writer": OLD}, embedder=embedder)
+    with running_server(store, log=tmp_path / "log") as server:
+        yield server
+
+
+async def _until(holds: Callable[[], object]) -> None:
+    """Asks again and again, giving way to whoever else runs, until it holds or the deadline has passed."""
+    deadline = time.monotonic() + DEADLINE
+    while not await asyncio.to_thread(holds):
+        assert time.monotonic() < deadline, "it never came to hold"
+
+
+async def test_a_deploy_under_load_fails_no_request_and_mixes_no_answer(
+    server: ServerProcess, store: Path, embedder: OnnxEmbedder
+) -> None:
+    replies: list[RankReply] = []
+    stop = asyncio.Event()
+
+    async def keep_asking(client: SelectorClient, query: str) -> None:
+        while not stop.is_set():
+            replies.append(await client.rank(ask(query)))
+
+    async with SelectorClient(server.url, timeout=DEADLINE) as client:
+        asking = [asyncio.create_task(keep_asking(client, text)) for text in ("delete a file", "send an invoice")]
+        for tools, prefix in ((NEW, "new_"), (OLD, "old_"), (NEW, "new_")):
+            await asyncio.to_thread(put, DirectoryStore(store), {SURFACE: tools, "writer": OLD}, embedder=embedder)
+            seen = len(replies)
+            await _until(
+                lambda seen=seen, prefix=prefix: any(  # type: ignore[misc]  # mypy cannot type defaults of a lambda
+                    reply.ranked[0].name.startswith(prefix) for reply in replies[seen:]
+                )
+            )
+        stop.set()
+        await asyncio.gather(*asking)  # raises what any request raised
+
+        versions = {(reply.index_version, reply.ranked[0].name[:4]) for reply in replies}
+        assert len(versions) == 2
+        for reply in replies:
+            assert reply.degraded is None
+            assert len({ranked.name[:4] for ranked in reply.ranked}) == 1
+
+        # An agent of the previous deploy still gets the ranking of its own catalog.
+        digest = next(reply.catalog_digest for reply in replies if reply.ranked[0].name.startswith("old_"))
+        reply = await client.rank(ask("delete a file", catalog_digest=digest))
+        assert reply.catalog_digest == digest
+        assert reply.ranked[0].name == "old_file_delete"
+
+
+async def test_a_surface_that_a_deploy_drops_is_gone(
+    server: ServerProcess, store: Path, embedder: OnnxEmbedder
+) -> None:
+    def gone() -> bool:
+        served = httpx2.get(f"{server.url}/readyz").json()["applications"][APPLICATION]["surfaces"]
+        return "writer" not in served
+
+    assert not await asyncio.to_thread(gone)
+    await asyncio.to_thread(put, DirectoryStore(store), {SURFACE: OLD}, embedder=embedder)
+    await _until(gone)
+    async with SelectorClient(server.url, timeout=DEADLINE) as client:
+        with pytest.raises(RankerUnavailable, match="unknown_surface"):
+            await client.rank(ask("delete a file", surface="writer"))
+
+
+async def test_nothing_of_a_query_is_ever_written_down_and_sigterm_ends_well(server: ServerProcess) -> None:
+    path = f"{server.url}/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
+    answers = []
+    async with httpx2.AsyncClient(timeout=DEADLINE) as http:
+        good = {"query": f"{MARKER} delete a file", "limit": 5}
+        answers.append(await http.post(path, json=good))
+        answers.append(await http.post(f"{path}?query={MARKER}", json=good, headers={"x-request-id": MARKER}))
+        answers.append(await http.post(path.replace(SURFACE, MARKER), json=good))
+        answers.append(await http.post(path, json={**good, MARKER: MARKER}))
+        answers.append(await http.post(path, json={**good, "limit": MARKER}))
+        answers.append(await http.post(path, content=f'{{"query": "{MARKER}'.encode()))
+        answers.append(await http.post(path, content=MARKER.encode() * 20_000))
+        answers.append(await http.get(f"{server.url}/{MARKER}"))
+    assert [answer.status_code for answer in answers] == [200, 200, 404, 422, 422, 422, 413, 404]
+    assert not any(MARKER in answer.text for answer in answers)
+
+    # Not HTTP at all: the server's own parser complains.
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=DEADLINE) as raw:
+        raw.sendall(f"{MARKER} {MARKER}\r\n\r\n".encode())
+        assert MARKER.encode() not in raw.recv(4_096)
+
+    assert server.stop() == 0
+    assert server.process.stdout is not None
+    # One line on standard output, which the fixture has read, and nothing more.
+    assert server.process.stdout.read() == ""
+    written = server.log.read_text()
+    assert written.count(" 200 ") == 2
+    # The surface that was asked for in vain is a valid key, so its name may stand in the log; the query may not.
+    assert MARKER not in written.replace(f"surface={MARKER} 404", "")
+
+
+def test_a_server_on_an_empty_store_lives_is_not_ready_and_becomes_ready(
+    store: Path, tmp_path: Path, embedder: OnnxEmbedder
+) -> None:
+    with running_server(store, log=tmp_path / "log") as server:
+        assert httpx2.get(f"{server.url}/healthz").status_code == 200
+        assert httpx2.get(f"{server.url}/readyz").status_code == 503
+        put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=embedder)
+        asyncio.run(_until(lambda: httpx2.get(f"{server.url}/readyz").status_code == 200))
+        assert server.stop(signal.SIGINT) == 130
+        assert f"serving {APPLICATION}/{SURFACE}: version" in server.log.read_text()
