@@ -70,7 +70,7 @@ def _advise(arguments: argparse.Namespace) -> None:
         return
     print("\n\n".join(_shown(surface, arguments.steps) for surface in advice))
     print(
-        "\nBytes are canonical schema bytes: comparable evidence, not tokens. What a run costs, the provider's usage says."
+        "\nBytes are canonical schema bytes: evidence to compare, not tokens; the provider's usage says what a run costs."
     )
 
 
