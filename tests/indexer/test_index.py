@@ -60,7 +60,8 @@ def test_the_arrays_hold_every_posting(given_tools: list[CatalogTool]) -> None:
 
 def unit(rows: int, dimension: int, seed: int = 0) -> NDArray[np.float32]:
     drawn = np.random.default_rng(seed).normal(size=(rows, dimension))
-    return (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    return drawn.astype(np.float32)
 
 
 def test_the_nearest_are_those_of_brute_force() -> None:
