@@ -94,14 +94,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not sets or not set(sets) <= set(found):
         parser.error(f"--sets: needs some of {', '.join(found) or 'the sets in --bench, which holds none'}")
     embedder = default_embedder()
-    results = [
-        _judge_set(arguments.bench / name, embedder, rankers, sample=arguments.sample, cache=arguments.cache)
-        for name in sets
-    ]
+    if not arguments.json:
+        print(_head(rankers), flush=True)
+    results: list[dict[str, Any]] = []
+    for name in sets:
+        folder = arguments.bench / name
+        results.append(_judge_set(folder, embedder, rankers, sample=arguments.sample, cache=arguments.cache))
+        if not arguments.json:
+            print(_row(results[-1], rankers), flush=True)
     if arguments.json:
         print(json.dumps({"benchmark": "quality", "model": embedder.manifest.identity, "sets": results}))
-    else:
-        _print_table(results, rankers)
     return 0
 
 
@@ -157,19 +159,19 @@ def _built(path: Path, embedder: Embedder, *, cache: Path | None, progress: Prog
     return artefact
 
 
-def _print_table(results: Sequence[Mapping[str, Any]], rankers: Sequence[str]) -> None:
+def _head(rankers: Sequence[str]) -> str:
     head = f"{'set':<18}{'fold':<10}{'tools':>7}{'queries':>9}" + "".join(f"{ranker:>16}" for ranker in rankers)
-    print("recall@5 / ndcg@10 in percent, then the milliseconds of the median query")
-    print(head)
-    print("-" * len(head))
-    for result in results:
-        reports = result["rankers"]
-        queries = next(iter(reports.values()))["queries"]
-        cells = "".join(
-            f"{100 * report['recall@5']:>6.1f}/{100 * report['ndcg@10']:4.1f} {report['p50_ms']:>4.0f}"
-            for report in (reports[ranker] for ranker in rankers)
-        )
-        print(f"{result['set']:<18}{result['fold']:<10}{result['tools']:>7}{queries:>9}{cells}")
+    return f"recall@5 / ndcg@10 in percent, then the milliseconds of the median query\n{head}\n{'-' * len(head)}"
+
+
+def _row(result: Mapping[str, Any], rankers: Sequence[str]) -> str:
+    reports = result["rankers"]
+    queries = reports[rankers[0]]["queries"]
+    cells = "".join(
+        f"{100 * report['recall@5']:>6.1f}/{100 * report['ndcg@10']:4.1f} {report['p50_ms']:>4.0f}"
+        for report in (reports[ranker] for ranker in rankers)
+    )
+    return f"{result['set']:<18}{result['fold']:<10}{result['tools']:>7}{queries:>9}{cells}"
 
 
 if __name__ == "__main__":

@@ -134,10 +134,22 @@ class Library:
             return tuple(changes)
 
     async def follow(self, *, every: float, tell: Callable[[Iterable[Change]], None]) -> None:
-        """Refreshes every so many seconds until it is cancelled; refreshing does not block the event loop."""
+        """Refreshes every so many seconds until it is cancelled; refreshing does not block the event loop.
+
+        An error that nobody foresaw is told by its class, once, and does not end the following: a replica that
+        silently stopped looking would serve an old version for ever.
+        """
+        failure: str | None = None
         while True:
             await asyncio.sleep(every)
-            tell(await asyncio.to_thread(self.refresh))
+            try:
+                changes = await asyncio.to_thread(self.refresh)
+            except Exception as error:  # noqa: BLE001 - see above
+                changes = _news_of_failure(failure, error)
+                failure = type(error).__name__
+            else:
+                failure = None
+            tell(changes)
 
     def _follow_release(self, release: Release, before: ServedApplication | None) -> ServedApplication:
         if before is not None and before.release == release.id and not before.refused:
@@ -193,6 +205,13 @@ class Library:
 def _refusal(error: Exception) -> Refusal:
     code = {ModelMismatchError: "model_mismatch", StoreError: "unreadable"}.get(type(error), "damaged")
     return Refusal(code=code, detail=str(error))
+
+
+def _news_of_failure(before: str | None, error: Exception) -> tuple[Change, ...]:
+    name = type(error).__name__
+    detail = f"the refresh failed with {name}; what was served is still served"
+    change = Change(outcome="unreadable", application="", surface="", detail=detail)
+    return () if name == before else (change,)
 
 
 def _news_of_store(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[Change]:

@@ -83,6 +83,7 @@ class RankerContract:
         reply = await ranker.rank(ask("copy a file", catalog_digest="0" * 32))
         assert reply.catalog_digest == catalog_digest
 
+    @pytest.mark.rule("CAT-3")
     @pytest.mark.parametrize("query", [*QUERIES, "file", "customer", "列出所有文件 file"])
     async def test_the_same_question_has_the_same_answer_in_whatever_order_tools_were_given(
         self, ranker: Ranker, shuffled: Ranker, query: str

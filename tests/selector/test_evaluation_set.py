@@ -25,6 +25,7 @@ def test_lines_become_queries_and_blank_ones_and_other_fields_are_passed_over() 
     assert query.split is None
 
 
+@pytest.mark.rule("EVD-2")
 @pytest.mark.parametrize(
     ("line", "said"),
     [

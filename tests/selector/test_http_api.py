@@ -92,6 +92,7 @@ async def test_an_unknown_surface_is_a_404_that_programs_can_tell_from_an_unknow
     assert response.headers["allow"] == "POST"
 
 
+@pytest.mark.rule("EVD-2")
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -163,6 +164,7 @@ async def test_a_ranker_that_cannot_answer_is_a_503(library: Library, code: str)
     assert response.headers["retry-after"]
 
 
+@pytest.mark.rule("EVD-2")
 async def test_an_error_nobody_foresaw_says_nothing_and_logs_its_place_only(
     library: Library, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -190,6 +192,7 @@ async def test_a_failure_of_the_service_itself_is_a_500_without_its_message(
     assert "ValueError at" in caplog.text
 
 
+@pytest.mark.rule("EVD-2")
 async def test_the_access_log_holds_keys_and_status_and_nothing_that_was_sent(
     http: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -154,8 +154,11 @@ class _FailingStore(MemoryStore):
         super().__init__()
         self.down = False
         self.pointer_down = False
+        self.surprise: Exception | None = None
 
     def applications(self) -> tuple[str, ...]:
+        if self.surprise is not None:
+            raise self.surprise
         if self.down:
             raise StoreError("the disk is gone; mount it")
         return super().applications()
@@ -207,3 +210,25 @@ async def test_following_sees_a_deploy_and_ends_when_it_is_cancelled() -> None:
     following.cancel()
     with pytest.raises(asyncio.CancelledError):
         await following
+
+
+async def test_following_outlives_an_error_nobody_foresaw_and_tells_its_class_once() -> None:
+    store = _FailingStore()
+    library = library_over(store)
+    told: list[Change] = []
+    failed, seen = asyncio.Event(), asyncio.Event()
+
+    def tell(changes: Iterable[Change]) -> None:
+        told.extend(changes)
+        (seen if store.surprise is None and told[-1].outcome == "serving" else failed).set()
+
+    store.surprise = ValueError("s3cret-marker")
+    following = asyncio.create_task(library.follow(every=0.01, tell=tell))
+    await asyncio.wait_for(failed.wait(), 5)
+    put(store, {SURFACE: ONE})
+    store.surprise = None
+    await asyncio.wait_for(seen.wait(), 5)
+    following.cancel()
+    assert [change.outcome for change in told] == ["unreadable", "serving"]
+    assert "ValueError" in told[0].detail
+    assert "s3cret-marker" not in told[0].detail

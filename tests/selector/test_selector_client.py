@@ -109,6 +109,7 @@ async def _code(url: str, *, patience: float = 5.0, surface: str = SURFACE, quer
     return error.code
 
 
+@pytest.mark.rule("SRC-8", "EVD-2")
 @pytest.mark.parametrize(
     ("behaviour", "code"),
     [
@@ -144,6 +145,7 @@ async def test_a_misbehaving_service_is_unavailable_with_a_code(behaviour: Behav
         assert await _code(url) == code
 
 
+@pytest.mark.rule("SRC-8")
 @pytest.mark.parametrize("behaviour", [_hangs, _hangs_in_the_body])
 async def test_an_answer_that_does_not_come_is_a_timeout(behaviour: Behaviour) -> None:
     async with _serving(behaviour) as url:

@@ -102,6 +102,7 @@ async def test_a_surface_that_a_deploy_drops_is_gone(
             await client.rank(ask("delete a file", surface="writer"))
 
 
+@pytest.mark.rule("EVD-2")
 async def test_nothing_of_a_query_is_ever_written_down_and_sigterm_ends_well(server: ServerProcess) -> None:
     path = f"{server.url}/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
     answers = []

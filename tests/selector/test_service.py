@@ -79,6 +79,7 @@ async def test_a_query_that_is_a_tools_name_puts_it_first_in_every_leg(executor:
         assert len(reply.ranked) <= 2
 
 
+@pytest.mark.rule("SRC-7")
 @pytest.mark.parametrize("query", ["", "   ", "?!", "\N{GRINNING FACE}"])
 async def test_a_query_without_a_letter_or_digit_abstains(executor: ThreadPoolExecutor, query: str) -> None:
     reply = await _selector(executor, HashingEmbedder()).rank(ask(query))
