@@ -69,9 +69,7 @@ def _advise(arguments: argparse.Namespace) -> None:
         )
         return
     print("\n\n".join(_shown(surface, arguments.steps) for surface in advice))
-    print(
-        "\nBytes are canonical schema bytes: evidence to compare, not tokens; the provider's usage says what a run costs."
-    )
+    print("\nBytes are canonical schema bytes: evidence to compare, not tokens; usage reports say what a run costs.")
 
 
 def _shown(advice: SurfaceAdvice, steps: int) -> str:

@@ -88,7 +88,7 @@ def activate(
         pins=tuple(pins),
         evicted=(*fitting.skipped, *starved),
         source=_source(found),
-        ignored=MappingProxyType(dict(sum((step.ignored for step in found), Counter()))),
+        ignored=MappingProxyType(dict(sum((step.ignored for step in found if step.ignored), Counter()))),
         searches=sum(step.searches for step in found),
         schema_bytes=sum({**present, **_weights(fitting.admitted, surface)}.values()),
     )
@@ -110,25 +110,20 @@ _NOTHING = _StepReceipts()
 
 
 def _read_step(step: Step, run_id: str, surface: CheckedSurface, signer: ReceiptSigner | None) -> _StepReceipts:
-    choices: list[tuple[str, ...]] = []
-    required: list[str] = []
-    ignored: Counter[Rejection] = Counter()
-    searches = 0
-    for call in step.calls:
-        receipt = _receipt_of(call, step.results.get(call.id), run_id, surface, signer)
-        if receipt is None:
-            continue
-        if isinstance(receipt, Rejection):
-            ignored[receipt] += 1
-            continue
-        searches += call.name == surface.search.name
-        if receipt.status is Status.SELECTED:
-            choices.append(receipt.selected)
-        elif receipt.status is Status.SEARCH_REQUIRED:
-            required.extend(receipt.selected)
-    if not (choices or required or ignored or searches):
+    judged = [
+        (call, receipt)
+        for call in step.calls
+        if (receipt := _receipt_of(call, step.results.get(call.id), run_id, surface, signer)) is not None
+    ]
+    if not judged:
         return _NOTHING
-    return _StepReceipts(choices=tuple(choices), required=tuple(required), ignored=ignored, searches=searches)
+    valid = [(call, receipt) for call, receipt in judged if isinstance(receipt, Receipt)]
+    return _StepReceipts(
+        choices=tuple(receipt.selected for _, receipt in valid if receipt.status is Status.SELECTED),
+        required=tuple(receipt.selected[0] for _, receipt in valid if receipt.status is Status.SEARCH_REQUIRED),
+        ignored=Counter(receipt for _, receipt in judged if isinstance(receipt, Rejection)),
+        searches=sum(call.name == surface.search.name for call, _ in valid),
+    )
 
 
 def _in_force(

@@ -58,11 +58,8 @@ class Manifest:
     entries: tuple[ManifestEntry, ...]
     digest: str
     """The catalog digest: covers every tool digest."""
-
-    @property
-    def schema_bytes(self) -> int:
-        """Canonical schema bytes of all entries together."""
-        return sum(entry.schema_bytes for entry in self.entries)
+    schema_bytes: int
+    """Canonical schema bytes of all entries together."""
 
     def __iter__(self) -> Iterator[ManifestEntry]:
         return iter(self.entries)
@@ -138,8 +135,10 @@ def try_catalog(tools: Iterable[Tool | Service], projector: Projector) -> tuple[
             projected[tool.name] = made
     if faults:
         return None, faults
+    entries = tuple(made.entry for made in projected.values())
     manifest = Manifest(
-        entries=tuple(made.entry for made in projected.values()),
+        entries=entries,
+        schema_bytes=sum(entry.schema_bytes for entry in entries),
         digest=catalog_digest(made.digest for made in projected.values()),
     )
     return Catalog(manifest=manifest, tools=MappingProxyType(projected)), []

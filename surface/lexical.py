@@ -118,28 +118,30 @@ def tool_text(*, name: str, description: str, input_schema: Mapping[str, Any] | 
 
 
 def build_postings(texts: Sequence[ToolText]) -> Postings:
-    """Every impact of every word, for tools in row order. Linear in the words of all texts."""
-    counts: dict[str, list[Counter[str]]] = {
-        field: [Counter(words(getattr(text, field))) for text in texts] for field in FIELDS
-    }
-    means = {field: _mean(per_tool) for field, per_tool in counts.items()}
-    frequencies: dict[str, dict[int, float]] = {}
-    for field, rule in FIELDS.items():
-        for row, counter in enumerate(counts[field]):
-            length = counter.total()
-            norm = 1.0 - rule.b + rule.b * length / means[field] if means[field] else 1.0
+    """Every impact of every word, for tools in row order. Linear in the words of all texts, in time and memory."""
+    # One entry per word, tool and field, in three flat arrays: a catalog's counters as objects would weigh ten times.
+    entries: dict[str, tuple[array[int], array[int], array[int]]] = {}
+    lengths = [array("I") for _ in FIELDS]
+    for row, text in enumerate(texts):
+        for at, field in enumerate(FIELDS):
+            counter = Counter(words(getattr(text, field)))
+            lengths[at].append(counter.total())
             for word, count in counter.items():
-                at = frequencies.setdefault(word, {})
-                at[row] = at.get(row, 0.0) + rule.weight * count / norm
-    rows: dict[str, Sequence[int]] = {}
+                rows, fields, counts = entries.setdefault(word, (array("I"), array("B"), array("I")))
+                rows.append(row)
+                fields.append(at)
+                counts.append(count)
+    scales = [_scales(rule, lengths[at]) for at, rule in enumerate(FIELDS.values())]
+    found: dict[str, Sequence[int]] = {}
     impacts: dict[str, Sequence[float]] = {}
-    for word in sorted(frequencies):
-        at = frequencies[word]
-        idf = log(1.0 + (len(texts) - len(at) + 0.5) / (len(at) + 0.5))
-        ordered = sorted(at)
-        rows[word] = array("I", ordered)
-        impacts[word] = array("d", (idf * at[row] * (K1 + 1.0) / (K1 + at[row]) for row in ordered))
-    return Postings(tools=len(texts), rows=rows, impacts=impacts)
+    for word in sorted(entries):
+        frequencies: dict[int, float] = {}
+        for row, at, count in zip(*entries.pop(word), strict=True):
+            frequencies[row] = frequencies.get(row, 0.0) + count * scales[at][row]
+        idf = log(1.0 + (len(texts) - len(frequencies) + 0.5) / (len(frequencies) + 0.5))
+        found[word] = array("I", frequencies)
+        impacts[word] = array("d", (idf * each * (K1 + 1.0) / (K1 + each) for each in frequencies.values()))
+    return Postings(tools=len(texts), rows=found, impacts=impacts)
 
 
 def score(postings: Postings, terms: Iterable[str]) -> dict[int, float]:
@@ -223,5 +225,9 @@ def _schema_words(schema: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _mean(counters: Sequence[Counter[str]]) -> float:
-    return sum(counter.total() for counter in counters) / len(counters) if counters else 0.0
+def _scales(rule: Field, lengths: Sequence[int]) -> array[float]:
+    """What one occurrence of a word in this field is worth, for each tool."""
+    mean = sum(lengths) / len(lengths) if lengths else 0.0
+    if not mean:
+        return array("d", [rule.weight] * len(lengths))
+    return array("d", (rule.weight / (1.0 - rule.b + rule.b * length / mean) for length in lengths))

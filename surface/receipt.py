@@ -199,11 +199,13 @@ def parse_receipt(text: str) -> Receipt | Rejection:
         return Rejection.MALFORMED
     try:
         value = json.loads(text, object_pairs_hook=_without_repeated_keys)
-        # The version literal admits True (== 1) before pydantic compares types; canonical bytes decide below.
-        form = _ReceiptForm.model_validate(value)
-        receipt = _from_form(form)
-        if canonical_bytes(value) != canonical_bytes(receipt.to_dict()) or not _consistent(receipt):
+        receipt = _from_form(_ReceiptForm.model_validate(value))
+        again = receipt.to_json()
+        # A literal admits what is only equal (true for 1, 1.0 for 1), and a null stands for what is left out: the
+        # canonical text decides. Nearly every receipt is in canonical form already.
+        if (text != again and canonical_json(value) != again) or not _consistent(receipt):
             return Rejection.MALFORMED
+        again.encode("utf-8")  # a lone surrogate is no text
     except (ValidationError, ValueError, TypeError, RecursionError):
         return Rejection.MALFORMED
     return receipt

@@ -85,13 +85,15 @@ ANTHROPIC_MESSAGES = AnthropicMessages()
 
 def _field(value: Any, name: str) -> Any:
     """A field of a dictionary or of one of the SDK's objects; None where there is none."""
+    if isinstance(value, dict):  # nearly always, and much faster to ask than Mapping
+        return value.get(name)
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
 def _blocks(content: Any, where: str) -> Sequence[Any]:
     if isinstance(content, str):
         return ()
-    if isinstance(content, Sequence) and not isinstance(content, bytes):
+    if isinstance(content, list) or (isinstance(content, Sequence) and not isinstance(content, bytes)):
         return content
     raise TranscriptError(f"{where}: needs a string or a list of content blocks")
 
