@@ -29,6 +29,8 @@ from surface.ranking import Ranker, RankRequest
 
 APPLICATION: Final = "evaluation"
 SURFACE: Final = "catalog"
+MAX_NAME: Final = 1_024
+"""Characters of a name that a reply can carry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,9 @@ def build_for_evaluation(
     documents = documents_of(tools)
     if not documents:
         raise EvaluationError("--catalog: the file holds no tool; needs one JSON object a line")
+    unsayable = sum(not 1 <= len(document.name) <= MAX_NAME for document in documents)
+    if unsayable:
+        raise EvaluationError(f"--catalog: name: {unsayable} tool(s) need one of 1-{MAX_NAME} characters")
     return build(
         documents,
         application=APPLICATION,

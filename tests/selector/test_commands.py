@@ -138,9 +138,12 @@ def test_evaluate_names_the_file_that_cannot_be_used(
     catalog, queries = set_files
     empty, broken = tmp_path / "empty.jsonl", tmp_path / "broken.jsonl.gz"
     empty.write_text("\n")
+    nameless = tmp_path / "nameless.jsonl"
+    nameless.write_text('{"name": "", "description": "Nothing to call it by"}')
     broken.write_bytes(b"no gzip")
     for files, said in (
         ((empty, queries), "--catalog: the file holds no tool"),
+        ((nameless, queries), "--catalog: name"),
         ((tmp_path / "nowhere", queries), "--catalog"),
         ((broken, queries), "not a whole gzip file"),
         ((catalog, tmp_path / "nowhere"), "--queries"),
