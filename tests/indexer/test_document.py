@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.catalog_file import CatalogTool
@@ -54,6 +54,7 @@ def test_schemas_that_refer_to_themselves_end() -> None:
     assert document_of(tool("a", "", input_schema=schema)).text == "a"
 
 
+@settings(max_examples=50)
 @given(tools, st.randoms(use_true_random=False))
 def test_the_order_of_the_tools_does_not_matter(given_tools: list[CatalogTool], order: random.Random) -> None:
     shuffled = list(given_tools)

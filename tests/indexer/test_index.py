@@ -31,7 +31,7 @@ def opened(given_tools: Sequence[CatalogTool]) -> tuple[Artefact, tuple[str, ...
     return one, index.names, index.lexical
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(tools, prose)
 def test_lexical_scores_and_order_are_those_of_the_rule_to_the_last_bit(
     given_tools: list[CatalogTool], query: str
@@ -47,6 +47,7 @@ def test_lexical_scores_and_order_are_those_of_the_rule_to_the_last_bit(
     assert ranked == best_first(names, expected, len(names))
 
 
+@settings(max_examples=40)
 @given(tools)
 def test_the_arrays_hold_every_posting(given_tools: list[CatalogTool]) -> None:
     postings = build_postings([document.fields for document in documents_of(given_tools)])
