@@ -1,6 +1,6 @@
 """The catalog file: what an application exports and a deploy ships.
 
-    {version: 1, application, deploy,
+    {version: 1, application, deploy?,
      surfaces: {key: {always_on: [name], tools: [{name, description, input_schema, service?, annotations?}]}}}
 
 Rules kept here:
@@ -10,7 +10,7 @@ Rules kept here:
 3. With `skip_invalid` the refused tools are left out and listed. Of several tools with one name every copy is
    refused, for none of them is the right one. An always-on tool that is refused stays an error.
 
-Not done here: opening files (`adapters/catalog_reader.py`), other forms (`tool_lines.py`), digests (`document.py`).
+Not done here: opening files (`adapters/catalog_reader.py`), other forms (`tool_lines.py`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
 
 from indexer.strict_json import NotJsonError, parse_json
-from surface.canonical import canonical_bytes
+from surface.canonical import canonical_bytes, digest
 from surface.catalog_rules import duplicate_faults, entry_faults, shown
 from surface.errors import CatalogError, Fault
-from surface.identity import is_key
+from surface.identity import catalog_digest, is_key, tool_digest
 
 MAX_CATALOG_BYTES = 512 * 1024 * 1024
 """The most a catalog may weigh, unpacked: about twenty times the largest real one (20,000 AWS operations)."""
@@ -65,7 +65,7 @@ class Catalog(_FileModel):
     version: Literal[1] = 1
     application: StrictStr
     deploy: Line
-    """What the application calls this deploy: a commit, a build number."""
+    """What the application calls this deploy: a commit, a build number; else named by what it holds."""
     surfaces: Annotated[Mapping[str, SurfaceCatalog], AfterValidator(MappingProxyType)]
 
 
@@ -95,7 +95,7 @@ class _Frame(_FileModel):
 
     version: Literal[1]
     application: StrictStr
-    deploy: Line
+    deploy: Line | None = None
     surfaces: dict[StrictStr, _SurfaceFrame] = Field(min_length=1)
 
 
@@ -129,8 +129,21 @@ def read_catalog(data: bytes, *, skip_invalid: bool = False) -> ReadCatalog:
         surfaces[key] = SurfaceCatalog(always_on=tuple(surface.always_on), tools=checked.tools)
     if faults:
         raise CatalogError(faults)
-    catalog = Catalog(application=frame.application, deploy=frame.deploy, surfaces=surfaces)
+    deploy = frame.deploy if frame.deploy is not None else content_name(surfaces)
+    catalog = Catalog(application=frame.application, deploy=deploy, surfaces=surfaces)
     return ReadCatalog(catalog=catalog, refused=tuple(refused), refused_tools=refused_tools)
+
+
+def content_name(surfaces: Mapping[str, SurfaceCatalog]) -> str:
+    """The name of a deploy that has none: the digest of its surfaces, so the same content has the same name."""
+    return digest({key: catalog_digest(map(digest_of, surface.tools)) for key, surface in surfaces.items()})
+
+
+def digest_of(tool: CatalogTool) -> str:
+    """The digest of a tool that has passed the catalog rules (CAT-4)."""
+    return tool_digest(
+        name=tool.name, description=tool.description, input_schema=tool.input_schema, service=tool.service
+    )
 
 
 def check_tools(values: Sequence[Any], *, surface: str) -> CheckedTools:

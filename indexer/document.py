@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from indexer.catalog_file import CatalogTool
+from indexer.catalog_file import CatalogTool, digest_of
 from surface.canonical import digest
-from surface.identity import tool_digest
 from surface.lexical import ToolText, tool_text
 
 RECIPE = "name-description-parameters-1"
@@ -62,9 +61,7 @@ def document_of(tool: CatalogTool) -> Document:
     """What ranking reads of one tool that has passed the catalog rules. Linear in the size of the tool."""
     return Document(
         name=tool.name,
-        digest=tool_digest(
-            name=tool.name, description=tool.description, input_schema=tool.input_schema, service=tool.service
-        ),
+        digest=digest_of(tool),
         text=_text(tool),
         fields=tool_text(
             name=tool.name, description=tool.description, input_schema=tool.input_schema, service=tool.service

@@ -17,19 +17,18 @@ from indexer.catalog_file import (
     ReadCatalog,
     SurfaceCatalog,
     check_read,
+    content_name,
     json_faults,
     key_faults,
     read_tool,
 )
-from indexer.document import documents_of
 from indexer.strict_json import NotJsonError, parse_json
 from surface.catalog_rules import duplicate_faults, shown
 from surface.errors import CatalogError, Fault
-from surface.identity import catalog_digest
 
 
 def read_tool_lines(data: bytes, *, application: str, surface: str, skip_invalid: bool = False) -> ReadCatalog:
-    """The lines as the one surface of an application; the deploy is named by the digest of what it holds.
+    """The lines as the one surface of an application; the deploy is named by what it holds.
 
     Raises `CatalogError`, and nothing else, with every fault there is.
     """
@@ -43,8 +42,8 @@ def read_tool_lines(data: bytes, *, application: str, surface: str, skip_invalid
         faults.extend((Fault(where=where, problem="every tool of this surface is refused"), *checked.faults))
     if faults:
         raise CatalogError(faults)
-    deploy = catalog_digest(document.digest for document in documents_of(checked.tools))
-    catalog = Catalog(application=application, deploy=deploy, surfaces={surface: SurfaceCatalog(tools=checked.tools)})
+    surfaces = {surface: SurfaceCatalog(tools=checked.tools)}
+    catalog = Catalog(application=application, deploy=content_name(surfaces), surfaces=surfaces)
     return ReadCatalog(
         catalog=catalog,
         refused=checked.faults if skip_invalid else (),

@@ -158,6 +158,11 @@ def test_no_description_or_schema_reaches_an_error() -> None:
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
+def test_a_deploy_without_a_name_is_named_by_what_it_holds() -> None:
+    one, again = (read_catalog(catalog_json(tool_json("a"), deploy=None)).catalog.deploy for _ in range(2))
+    assert one == again != read_catalog(catalog_json(tool_json("b"), deploy=None)).catalog.deploy
+
+
 def test_a_catalog_cannot_be_changed() -> None:
     catalog = read_catalog(catalog_json(tool_json("a"))).catalog
     with pytest.raises(TypeError):

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.document import documents_of
 from indexer.tool_lines import read_tool_lines, tool_lines_as_they_are
 from surface.errors import CatalogError
-from surface.identity import catalog_digest
 from tests.indexer.samples import json_values
 
 
@@ -35,9 +33,11 @@ def test_server_becomes_the_service_and_absent_parameters_an_empty_object() -> N
 
 
 def test_the_deploy_is_named_by_what_it_holds() -> None:
-    catalog = read_tool_lines(lines(PLAIN), application="app", surface="reader").catalog
-    documents = documents_of(catalog.surfaces["reader"].tools)
-    assert catalog.deploy == catalog_digest(document.digest for document in documents)
+    def named(*tools: Any) -> str:
+        return read_tool_lines(lines(*tools), application="app", surface="reader").catalog.deploy
+
+    other = PLAIN | {"name": "b"}
+    assert named(PLAIN, other) == named(other, PLAIN) != named(PLAIN)
 
 
 def test_lines_that_are_no_tools_are_named_by_number_or_name() -> None:
