@@ -117,12 +117,16 @@ def _read_step(step: Step, run_id: str, surface: CheckedSurface, signer: Receipt
     ]
     if not judged:
         return _NOTHING
-    valid = [(call, receipt) for call, receipt in judged if isinstance(receipt, Receipt)]
+    valid = [receipt for _, receipt in judged if isinstance(receipt, Receipt)]
     return _StepReceipts(
-        choices=tuple(receipt.selected for _, receipt in valid if receipt.status is Status.SELECTED),
-        required=tuple(receipt.selected[0] for _, receipt in valid if receipt.status is Status.SEARCH_REQUIRED),
+        choices=tuple(receipt.selected for receipt in valid if receipt.status is Status.SELECTED),
+        required=tuple(receipt.selected[0] for receipt in valid if receipt.status is Status.SEARCH_REQUIRED),
         ignored=Counter(receipt for _, receipt in judged if isinstance(receipt, Rejection)),
-        searches=sum(call.name == surface.search.name for call, _ in valid),
+        # A search whose receipt went stale was made all the same.
+        searches=sum(
+            call.name == surface.search.name and (isinstance(receipt, Receipt) or receipt is Rejection.STALE)
+            for call, receipt in judged
+        ),
     )
 
 

@@ -36,7 +36,7 @@ class SurfaceAdvice:
     base: int
     """The search tool and the always-on tools: what the first step sends."""
     typical_step: int
-    """The base and one selection of average tools: what a later step sends."""
+    """The base and one selection of average tools, as far as the ceilings let it: what a later step sends."""
     receipt: int
     """The most that one search adds to the history."""
     run_whole: int
@@ -63,9 +63,10 @@ def _advise(surface: CheckedSurface, limits: Limits, steps: int) -> SurfaceAdvic
     weights = {name: made.entry.schema_bytes for name, made in surface.catalog.tools.items()}
     whole = sum(weights.values())
     base = sum(surface.weight(name) for name in surface.base)
-    selected = min(limits.max_results, limits.max_selected_tools, len(weights))
+    hidden = {name: weight for name, weight in weights.items() if name not in surface.always_on}
+    places = min(limits.max_results, limits.max_selected_tools, limits.max_active_tools - len(surface.base))
     room = limits.max_schema_bytes - base
-    typical = base + min(round(mean(weights.values()) * selected) if weights else 0, room)
+    typical = base + (min(round(mean(hidden.values()) * min(places, len(hidden))), room) if hidden else 0)
     heaviest = sorted(weights, key=lambda name: (-weights[name], name))
     return SurfaceAdvice(
         surface=surface.key,
@@ -77,5 +78,5 @@ def _advise(surface: CheckedSurface, limits: Limits, steps: int) -> SurfaceAdvic
         run_whole=steps * whole,
         run_deferred=base + steps * (typical + limits.max_result_bytes),
         heaviest={name: weights[name] for name in heaviest[:HEAVIEST]},
-        over_ceiling=tuple(name for name in heaviest if weights[name] > room and name not in surface.always_on),
+        over_ceiling=tuple(name for name in heaviest if hidden.get(name, 0) > room),
     )

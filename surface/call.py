@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any, TypeVar
 
 from surface.content import Part
@@ -42,8 +44,8 @@ class CallContext:
 
     @property
     def idempotency_key(self) -> str:
-        """The same for every attempt at this call, and for no other call (MNT-9)."""
-        return f"{self.run_id}/{self.call_id}"
+        """The same for every attempt at this call, and for no other call (MNT-9): 64 hexadecimal digits."""
+        return sha256(json.dumps([self.run_id, self.call_id]).encode("ascii")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,11 @@ def canonical_bytes(value: Any) -> bytes:
     return canonical_json(value).encode("utf-8")
 
 
+def sendable(text: str) -> str:
+    """The text with a question mark for each lone surrogate, which no provider's client could encode."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def digest(value: Any) -> str:
     """The digest of a JSON value: 32 hexadecimal digits."""
     return sha256(canonical_bytes(value)).hexdigest()[:DIGEST_LENGTH]

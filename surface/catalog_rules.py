@@ -20,16 +20,17 @@ MAX_SCHEMA_DEPTH = 100
 _SHOWN = 200
 
 
-def entry_faults(name: str, description: str, input_schema: Any) -> list[Fault]:
-    """Everything that is wrong with one tool's name, description and input schema."""
+def entry_faults(name: str, description: str, input_schema: Any, service: str | None = None) -> list[Fault]:
+    """Everything that is wrong with what a model or a ranker reads of one tool."""
     where = shown(name)
     faults: list[Fault] = []
     if not is_tool_name(name):
         faults.append(Fault(where=where, problem=f"the name must match {TOOL_NAME.pattern}; rename the tool"))
     try:
-        canonical_bytes([name, description])
-    except ValueError:
-        faults.append(Fault(where=where, problem="name or description is not valid Unicode (a lone surrogate)"))
+        canonical_bytes([name, description, service])
+    except (TypeError, ValueError):
+        problem = "name, description or service is not valid Unicode text (a lone surrogate, or no text at all)"
+        faults.append(Fault(where=where, problem=problem))
     faults.extend(Fault(where=where, problem=problem) for problem in _schema_problems(input_schema))
     return faults
 

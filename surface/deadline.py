@@ -30,6 +30,12 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
+def is_being_cancelled() -> bool:
+    """Whether somebody cancels the current task, as against a CancelledError that some work raised of its own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _abandon(task: asyncio.Future[Any]) -> None:
     # An exception nobody retrieves would be logged by asyncio with its message, which may hold content.
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())

@@ -32,6 +32,8 @@ from surface.hooks import Lifecycle
 from surface.input_model import PydanticInput
 from surface.tool import Tool
 
+_FIELD = "argument_"
+
 
 @overload
 def tool(function: Callable[..., Any], /) -> Tool: ...
@@ -78,7 +80,7 @@ def tool(
     def decorate(function: Callable[..., Any]) -> Tool:
         documented = docstring_parser.parse(inspect.getdoc(function) or "")
         hints = _hints(function)
-        context_name = next((key for key, hint in hints.items() if hint is CallContext), None)
+        context_name = next((key for key, hint in hints.items() if _asks_for_context(hint)), None)
         if input is None:
             model = _model_of(function, hints, {item.arg_name: item.description for item in documented.params})
             handler = _by_keyword(function, context_name)
@@ -119,7 +121,7 @@ def _model_of(
 ) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
-        if hints.get(parameter.name) is CallContext:
+        if _asks_for_context(hints.get(parameter.name)):
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ConfigurationError(
@@ -129,10 +131,15 @@ def _model_of(
         if parameter.name not in hints:
             raise ConfigurationError(f"tool {function.__name__}: parameter {parameter.name!r} needs a type annotation")
         annotation = hints[parameter.name]
+        said = [extra for extra in get_args(annotation)[1:] if isinstance(extra, FieldInfo)]
         text = described.get(parameter.name)
-        if text and not _is_described(annotation):
+        if text and not any(extra.description for extra in said):
             annotation = Annotated[annotation, Field(description=text)]
-        fields[parameter.name] = (annotation, ... if parameter.default is parameter.empty else parameter.default)
+        if not any(extra.alias or extra.validation_alias for extra in said):
+            annotation = Annotated[annotation, Field(alias=parameter.name)]
+        default = ... if parameter.default is parameter.empty else parameter.default
+        # The model knows the parameter by its alias: a field called `schema` or `copy` would hide pydantic's own.
+        fields[_FIELD + parameter.name] = (annotation, default)
     try:
         return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
     except (PydanticUserError, NameError, TypeError) as error:
@@ -142,15 +149,13 @@ def _model_of(
         ) from error
 
 
-def _is_described(annotation: Any) -> bool:
-    return get_origin(annotation) is Annotated and any(
-        isinstance(extra, FieldInfo) and extra.description for extra in get_args(annotation)[1:]
-    )
+def _asks_for_context(hint: Any) -> bool:
+    return hint is CallContext or (get_origin(hint) is not None and CallContext in get_args(hint))
 
 
 def _by_keyword(function: Callable[..., Any], context_name: str | None) -> Callable[..., Any]:
     def bound(validated: BaseModel, call: CallContext) -> dict[str, Any]:
-        arguments = {field: getattr(validated, field) for field in type(validated).model_fields}
+        arguments = {field.removeprefix(_FIELD): getattr(validated, field) for field in type(validated).model_fields}
         return arguments if context_name is None else {**arguments, context_name: call}
 
     if inspect.iscoroutinefunction(function):

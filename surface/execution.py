@@ -13,17 +13,17 @@ import asyncio
 import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from surface.call import CallAnswer, CallContext, Outcome, settle
-from surface.canonical import canonical_json
 from surface.catalog import CatalogTool
-from surface.content import Json, Part, Text
-from surface.deadline import OutOfTimeError, within
+from surface.content import Json, Part, Text, checked
+from surface.deadline import OutOfTimeError, is_being_cancelled, within
 from surface.errors import ToolError
 from surface.failure import failure_parts
 from surface.hooks import CallReport, Fence, Hooks, Refused
@@ -60,17 +60,20 @@ class Executor:
         started = clock()
         raw = _Arguments(original=arguments, effective=arguments)
         outcome: str = Outcome.INTERNAL
+        parts: tuple[Part, ...] = ()
         try:
-            parts: tuple[Part, ...] = await self._run(made, raw, call)
+            parts = await self._run(made, raw, call)
             outcome = Outcome.OK
         except asyncio.CancelledError as error:
             outcome, parts = _failure(error)
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+            if is_being_cancelled():
                 raise
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises becomes a typed error
-            await self._tell(self.hooks.on_error, error, call, name="on_error")
-            outcome, parts = _failure(error)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises becomes a typed error
+            raised = error.raised if isinstance(error, _EscapedError) else error
+            await self._tell(self.hooks.on_error, raised, call, name="on_error")
+            outcome, parts = _failure(raised)
         finally:
             report = CallReport(
                 call=call,
@@ -84,8 +87,10 @@ class Executor:
 
     async def _run(self, made: CatalogTool, raw: _Arguments, call: CallContext) -> tuple[Part, ...]:
         tool = made.tool
+        # The messages are the run's only state: whatever a hook or a handler does to its arguments stays here.
+        raw.effective = deepcopy(raw.original)
         if self.hooks.before_call is not None:
-            raw.effective = await settle(self.hooks.before_call(raw.original, call))
+            raw.effective = await settle(self.hooks.before_call(raw.effective, call))
         if raw.effective is UNPARSABLE:
             raise InputRejectedError([Violation(path="", problem="must be valid JSON")])
         value = tool.input.validate(raw.effective)
@@ -107,47 +112,69 @@ class Executor:
             return
         try:
             await settle(hook(*told))
-        except Exception as error:  # noqa: BLE001 - a hook's own failure is reported and swallowed
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            if is_being_cancelled():
+                raise
             _log.error("the %s hook raised %s", name, type(error).__name__)
+
+
+class _EscapedError(Exception):
+    """A handler raised what would take the event loop along (SystemExit, say); carried out of its task like this."""
+
+    def __init__(self, raised: BaseException) -> None:
+        self.raised = raised
+        super().__init__()
 
 
 async def _handle(handler: Callable[..., Any], value: Any, call: CallContext) -> Any:
     if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
-        return await handler(value, call)
+        return await _contained(handler(value, call))
     # A thread cannot hand over every exception (StopIteration would hang the loop), so it hands over values.
     raised, result = await asyncio.to_thread(_guarded, handler, value, call)
-    if raised is not None:
+    if isinstance(raised, (Exception, asyncio.CancelledError, KeyboardInterrupt)):
         raise raised
-    return await settle(result)
+    if raised is not None:
+        raise _EscapedError(raised)
+    return await _contained(result) if inspect.isawaitable(result) else result
 
 
-def _guarded(handler: Callable[..., Any], value: Any, call: CallContext) -> tuple[Exception | None, Any]:
+async def _contained(work: Awaitable[Any]) -> Any:
+    try:
+        return await work
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise _EscapedError(error) from error
+
+
+def _guarded(handler: Callable[..., Any], value: Any, call: CallContext) -> tuple[BaseException | None, Any]:
     try:
         return None, handler(value, call)
-    except Exception as error:  # noqa: BLE001 - raised again on the event loop
+    except BaseException as error:  # noqa: BLE001 - raised again on the event loop
         return error, None
 
 
 def _present(made: CatalogTool, output: Any) -> tuple[Part, ...]:
     presenter = made.tool.presenter
     if presenter is None:
-        return (Text(text=output) if isinstance(output, str) else Json(value=_json_value(made, output)),)
-    parts: Sequence[Part] = presenter.present(output)
-    for part in parts:
-        if part.kind not in presenter.kinds:
-            raise TypeError(f"the presenter made a {part.kind} part that it does not declare")
-        if isinstance(part, Json):
-            canonical_json(part.value)
-    return tuple(parts)
+        return (checked(Text(text=output) if isinstance(output, str) else Json(value=_json_value(made, output))),)
+    parts = tuple(checked(part) for part in presenter.present(output))
+    undeclared = sorted({part.kind for part in parts} - presenter.kinds)
+    if undeclared:
+        raise TypeError(f"the presenter made parts that it does not declare: {', '.join(undeclared)}")
+    return parts
 
 
 def _json_value(made: CatalogTool, output: Any) -> Any:
-    dumped = (
-        output if made.output is None else made.output.dump_python(output, mode="json", by_alias=True, warnings=False)
-    )
-    value = to_jsonable_python(dumped, inf_nan_mode="null")
-    canonical_json(value)
-    return value
+    if made.output is not None:
+        output = made.output.dump_python(output, mode="json", by_alias=True, warnings=False)
+    return to_jsonable_python(output, inf_nan_mode="null")
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _failure(error: BaseException) -> tuple[str, tuple[Part, ...]]:
@@ -164,12 +191,14 @@ def _told(error: BaseException) -> tuple[str, str, str | None]:
         case _FencedError():
             return Outcome.FENCED, "This run no longer owns its conversation; nothing was done.", None
         case Refused():
-            return Outcome.REFUSED, error.message, None
+            return Outcome.REFUSED, _text(error.message) or "This call was refused.", None
         case OutOfTimeError():
             return Outcome.TIMEOUT, "The tool took too long; it may still have had an effect.", None
         case asyncio.CancelledError():
             return Outcome.CANCELLED, "The call was cancelled; it may have had an effect.", None
         case ToolError():
-            return error.code if _CODE.fullmatch(error.code) else "TOOL_ERROR", error.message, error.hint
+            # An application may have put anything into its error; only text is passed on.
+            code, message, hint = _text(error.code), _text(error.message), _text(error.hint)
+            return code if code and _CODE.fullmatch(code) else "TOOL_ERROR", message or "The tool failed.", hint
         case _:
             return Outcome.INTERNAL, "The tool failed for a reason of its own.", None

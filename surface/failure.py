@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from surface.canonical import sendable
 from surface.content import Json, Part
 
 _BEGINNING = '{"error":{"code":"'
@@ -9,7 +10,7 @@ _BEGINNING = '{"error":{"code":"'
 
 def failure_parts(code: str, message: str, hint: str | None = None) -> tuple[Part, ...]:
     """The parts that tell a model what failed and what to do."""
-    told = {"code": str(code), "message": message} | ({} if hint is None else {"hint": hint})
+    told = {"code": str(code), "message": sendable(message)} | ({} if hint is None else {"hint": sendable(hint)})
     return (Json(value={"error": told}),)
 
 

@@ -11,10 +11,9 @@ import asyncio
 import re
 from collections.abc import Container
 from dataclasses import dataclass
+from itertools import islice
 
-from pydantic import ValidationError
-
-from surface.deadline import OutOfTimeError, within
+from surface.deadline import OutOfTimeError, is_being_cancelled, within
 from surface.errors import RankerUnavailable
 from surface.protocol import RankReply
 from surface.ranking import Ranker, RankRequest
@@ -34,29 +33,32 @@ class Ranking:
     provenance: Provenance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedRanking:
     """A ranker with its deadline and its fallback."""
 
-    ranker: Ranker
-    fallback: Ranker
-    deadline: float
-    """Seconds for the whole of a search."""
+    def __init__(self, *, ranker: Ranker, fallback: Ranker, deadline: float) -> None:
+        """`deadline`: seconds for the whole of a search. The ids are read once, here."""
+        self._ranker = ranker
+        self._ranker_id = ranker.id
+        self._fallback = fallback
+        self._fallback_id = fallback.id
+        self._deadline = deadline
 
     async def rank(self, request: RankRequest, known: Container[str]) -> Ranking:
         """A ranking, degraded where it has to be. `known` holds the names of the surface's catalog."""
         try:
-            reply = await self._ask(request)
+            reply = _checked(await self._ask(request), request)
         except RankerUnavailable as unavailable:
-            code = unavailable.code if _CODE.fullmatch(unavailable.code) else "unavailable"
-            return await self._fall_back(request, code)
+            code: object = getattr(unavailable, "code", None)
+            is_code = isinstance(code, str) and _CODE.fullmatch(code) is not None
+            return await self._fall_back(request, str(code) if is_code else "unavailable")
         if reply.ranked and not any(ranked.name in known for ranked in reply.ranked):
             return await self._fall_back(request, "unknown_names")
         stale = request.catalog_digest is not None and reply.catalog_digest != request.catalog_digest
         return Ranking(
             reply=reply,
             provenance=Provenance(
-                ranker=self.ranker.id,
+                ranker=self._ranker_id,
                 index_version=reply.index_version,
                 degraded="stale_index" if stale else reply.degraded,
             ),
@@ -64,30 +66,45 @@ class GuardedRanking:
 
     async def _ask(self, request: RankRequest) -> RankReply:
         try:
-            answered = await within(self.deadline * RANKER_SHARE, self.ranker.rank(request))
-        except RankerUnavailable:
-            raise
+            return await within(self._deadline * RANKER_SHARE, self._contained(request))
         except OutOfTimeError:
             raise RankerUnavailable("timeout") from None
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
+            if is_being_cancelled():
                 raise
             raise RankerUnavailable("ranker_failed") from None
-        except Exception as error:
-            raise RankerUnavailable("ranker_failed") from error
+
+    async def _contained(self, request: RankRequest) -> RankReply:
+        """What the ranker answers; a task must not end with what would take the event loop along."""
         try:
-            # A ranker is foreign code: what it answers is held against the wire form like bytes from a socket.
-            reply = RankReply.model_validate(answered.model_dump())
-        except (ValidationError, AttributeError, TypeError, ValueError):
-            raise RankerUnavailable("malformed_reply") from None
-        if reply.surface != request.surface:
-            raise RankerUnavailable("wrong_surface")
-        return reply
+            return await self._ranker.rank(request)
+        except (RankerUnavailable, asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise RankerUnavailable("ranker_failed") from error
 
     async def _fall_back(self, request: RankRequest, code: str) -> Ranking:
-        reply = await self.fallback.rank(request)
+        reply = await self._fallback.rank(request)
         return Ranking(
             reply=reply,
-            provenance=Provenance(ranker=self.fallback.id, index_version=reply.index_version, degraded=code),
+            provenance=Provenance(ranker=self._fallback_id, index_version=reply.index_version, degraded=code),
         )
+
+
+def _checked(answered: object, request: RankRequest) -> RankReply:
+    """The answer held against the wire form like bytes from a socket: a ranker is foreign code.
+
+    Names beyond the number asked for are not even looked at.
+    """
+    if type(answered) is not RankReply:
+        raise RankerUnavailable("malformed_reply")
+    try:
+        fields = {name: getattr(answered, name) for name in RankReply.model_fields}
+        asked_for = islice(iter(fields.pop("ranked")), request.limit)
+        ranked = [{"name": each.name, "score": each.score} for each in asked_for]
+        reply = RankReply.model_validate({**fields, "ranked": ranked})
+    except Exception:  # noqa: BLE001 - a half-made reply can raise anything when it is read
+        raise RankerUnavailable("malformed_reply") from None
+    if reply.surface != request.surface:
+        raise RankerUnavailable("wrong_surface")
+    return reply

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from surface.canonical import canonical_bytes, canonical_json
+from surface.canonical import canonical_json
 from surface.errors import ConfigurationError
 from surface.protocol import Code, Digest, Key
 
@@ -299,7 +299,8 @@ class ReceiptSigner:
 
 def _mac(key: SigningKey, receipt: Receipt, call_id: str) -> str:
     signed = {"call_id": call_id, "key_id": key.id, "receipt": replace(receipt, signature=None).to_dict()}
-    return hmac.new(key.secret, canonical_bytes(signed), sha256).hexdigest()
+    # A call id is a provider's text and may be no Unicode; it has a MAC all the same.
+    return hmac.new(key.secret, canonical_json(signed).encode("utf-8", "surrogatepass"), sha256).hexdigest()
 
 
 def smallest_receipt_bytes(*, signed: bool) -> int:

@@ -17,7 +17,7 @@ from surface.errors import CatalogError, Fault, UnknownSurfaceError
 from surface.identity import is_key, is_tool_name
 from surface.limits import Limits
 from surface.search_tool import search_entry
-from surface.tool import Service, Tool
+from surface.tool import Service, Tool, all_tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,16 +102,15 @@ def _check(
     surface: Surface, projector: Projector, limits: Limits, search_tool: str
 ) -> tuple[CheckedSurface | None, list[Fault]]:
     catalog, faults = try_catalog(surface.tools, projector)
-    if catalog is None:
-        return None, faults
-    if search_tool in catalog:
+    names = {tool.name for tool in all_tools(surface.tools)}
+    if search_tool in names:
         faults.append(Fault(where=search_tool, problem="the search tool has this name; rename one of them"))
     for name, count in Counter(surface.always_on).items():
-        if name not in catalog:
+        if name not in names:
             faults.append(Fault(where=f"always_on {shown(name)}", problem="no tool of this surface has this name"))
         if count > 1:
             faults.append(Fault(where=f"always_on {shown(name)}", problem=f"stands {count} times; once is enough"))
-    if faults:
+    if catalog is None or faults:
         return None, faults
     made = CheckedSurface(
         key=surface.key,

@@ -5,37 +5,47 @@
 Every operation becomes a contract tool ``<service>_<endpoint function>``; calls go to the application in process over
 ASGI, so its own authentication, validation, dependencies and errors apply. Path and query parameters keep their names
 and a JSON body is the argument ``body``. Header and cookie parameters are the application's business: `headers` gives
-them per call, and the call's idempotency key travels as ``Idempotency-Key``.
+them per call (a ``Host`` too, where the application checks it), and the call's idempotency key travels as
+``Idempotency-Key``. A call carries nothing over to the next one: cookies that the application sets are forgotten.
+The application sees every call come from its own host, so it must not take that for a proof of who calls.
 
-Not done here: the application's lifespan is not run (it is the host's), and operations that take anything but JSON
-are left out.
+Not done here: the application's lifespan is not run (it is the host's), and operations that take anything but JSON,
+or that another route hides, are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container, Iterator, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
+from starlette.routing import Match
+from starlette.types import Message, Receive, Scope, Send
 
 from surface.adapters.json_schema import JsonSchemaInput
 from surface.call import CallContext, settle
 from surface.errors import ConfigurationError, ToolError
 from surface.hooks import Lifecycle
-from surface.input_model import InputRejectedError, Violation
+from surface.input_model import InputRejectedError, Violation, property_names, shown_path
 from surface.tool import Service, Tool
+
+_log = logging.getLogger("toolsurface")
 
 Headers = Callable[[CallContext], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 
 _READING = ("get", "head")
 _REPEATABLE = ("get", "head", "put", "delete")  # RFC 9110, section 9.2.2
 _REFERENCE = "#/components/schemas/"
-_HOST = "http://application"
+_HOST = "https://application"
 _DATA = ("enum", "const", "default", "example", "examples")
+_TEXTUAL = ("text/", "application/xml", "application/jsonl", "application/x-ndjson", "application/yaml")
+_OURS = ("path", "query", "body")
+"""Where the parameters stand that a model gives; headers and cookies are the application's business."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +56,22 @@ class _Operation:
     method: str
     path: str
     described: Mapping[str, Any]
+    route: RouteContext
+    earlier: Sequence[RouteContext]
+    """The routes that the application tries before this one."""
+
+    def answers(self, path: str) -> bool:
+        """Whether the application would send a request for `path` to this operation, and to no other."""
+        scope = {
+            "type": "http",
+            "method": self.method.upper(),
+            "path": path,
+            "root_path": "",
+            "headers": [(b"host", _HOST.removeprefix("https://").encode("ascii"))],
+        }
+        return self.route.matches(scope)[0] is Match.FULL and not any(
+            other.matches(scope)[0] is Match.FULL for other in self.earlier
+        )
 
     @property
     def parameters(self) -> list[Mapping[str, Any]]:
@@ -74,16 +100,14 @@ def service_from_fastapi(
 ) -> Service:
     """The operations of an application as a service.
 
-    `only` names the endpoint functions to take (None: all that are in the schema). Raises ConfigurationError where
-    nothing is left to take.
+    `only` names the endpoint functions (or operation ids) to take; None: all that are in the schema. Raises
+    ConfigurationError where nothing is left to take, or where an argument's name is taken twice.
     """
     document = app.openapi()
     definitions = document.get("components", {}).get("schemas", {})
-    client = httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(app=app, raise_app_exceptions=False), base_url=_HOST, follow_redirects=False
-    )
+    transport = httpx2.ASGITransport(app=_Answering(app))
     tools = [
-        _tool(operation, definitions, client, headers)
+        _tool(operation, definitions, transport, headers)
         for operation in _operations(app, document)
         if operation.takes_json_only and (only is None or operation.action in only)
     ]
@@ -92,75 +116,152 @@ def service_from_fastapi(
     return Service(name=name, tools=tools, scope=scope, lifecycle=lifecycle)
 
 
+class _Answering:
+    """The application, as a client sees it: what fails after the answer is complete does not change the answer.
+
+    An exception before that is raised as it is, so `Hooks.on_error` sees it and no half answer passes for a whole one.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status, complete = 0, False
+
+        async def watched(message: Message) -> None:
+            nonlocal status, complete
+            status = message.get("status", status)
+            complete |= message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            if not complete or status >= 500:
+                raise
+            _log.error("the application raised %s after its answer", type(error).__name__)
+
+
 def _operations(app: FastAPI, document: Mapping[str, Any]) -> Iterator[_Operation]:
-    for route in app.routes:
-        if not isinstance(route, APIRoute) or not route.include_in_schema:
+    routes = list(iter_route_contexts(app.routes))
+    for at, route in enumerate(routes):
+        if not isinstance(route.original_route, APIRoute) or not route.include_in_schema:
             continue
+        path = str(route.path_format)
         for method in sorted(route.methods or ()):
-            described = document["paths"].get(route.path_format, {}).get(method.lower())
-            if described is not None:
-                yield _Operation(
-                    action=route.operation_id or route.name,
-                    method=method.lower(),
-                    path=route.path_format,
-                    described=described,
-                )
+            described = document["paths"].get(path, {}).get(method.lower())
+            if described is None:
+                continue
+            operation = _Operation(
+                action=route.operation_id or str(route.name),
+                method=method.lower(),
+                path=path,
+                described=described,
+                route=route,
+                earlier=routes[:at],
+            )
+            if "{" in path or operation.answers(path):
+                yield operation
 
 
 def _tool(
-    operation: _Operation, definitions: Mapping[str, Any], client: httpx2.AsyncClient, headers: Headers | None
+    operation: _Operation,
+    definitions: Mapping[str, Any],
+    transport: httpx2.ASGITransport,
+    headers: Headers | None,
 ) -> Tool:
+    schema = _input_schema(operation, definitions)
+    declared = property_names(schema)
+
     async def handler(arguments: Mapping[str, Any], call: CallContext) -> Any:
         given = {} if headers is None else await settle(headers(call))
-        response = await client.request(
-            operation.method.upper(),
-            _path(operation, arguments),
-            params={
-                item["name"]: arguments[item["name"]]
-                for item in operation.parameters
-                if item["in"] == "query" and arguments.get(item["name"]) is not None
-            },
-            json=arguments.get("body") if operation.body is not None else None,
-            headers={"Idempotency-Key": call.idempotency_key, **given},
-        )
-        return _read(response)
+        request = _request(operation, arguments, httpx2.Headers({"Idempotency-Key": call.idempotency_key, **given}))
+        response = await transport.handle_async_request(request)
+        await response.aread()
+        return _read(response, declared)
 
     described = operation.described
     return Tool(
         name=operation.action,
         description=described.get("description") or described.get("summary") or operation.action,
-        input=JsonSchemaInput(_input_schema(operation, definitions)),
+        input=JsonSchemaInput(schema),
         handler=handler,
         read_only=operation.method in _READING,
         idempotent=operation.method in _REPEATABLE,
     )
 
 
+def _request(operation: _Operation, arguments: Mapping[str, Any], headers: httpx2.Headers) -> httpx2.Request:
+    path = _path(operation, arguments)
+    try:
+        request = httpx2.Request(
+            operation.method.upper(),
+            _HOST + path,
+            params={
+                item["name"]: arguments[item["name"]]
+                for item in operation.parameters
+                if item["in"] == "query" and arguments.get(item["name"]) is not None
+            },
+            json=arguments.get("body") if operation.body is not None else None,
+            headers=headers,
+        )
+    except UnicodeEncodeError:
+        raise InputRejectedError([Violation(path="", problem="must be valid Unicode (no lone surrogate)")]) from None
+    if not operation.answers(request.url.path):
+        names = [item["name"] for item in operation.parameters if item["in"] == "path"]
+        raise InputRejectedError(
+            [Violation(path=name, problem="has a value that this operation cannot take") for name in names]
+        )
+    return request
+
+
 def _path(operation: _Operation, arguments: Mapping[str, Any]) -> str:
-    """The path of a call; a value that could reach another route is refused before the application sees it."""
+    """The path of a call. A value of more than one segment is refused; one that reaches another route is, later."""
     path = operation.path
     for item in operation.parameters:
         if item["in"] == "path":
             value = str(arguments[item["name"]])
             if not value or "/" in value or value in (".", ".."):
                 raise InputRejectedError([Violation(path=item["name"], problem="must be one path segment, no slash")])
-            path = path.replace("{" + item["name"] + "}", quote(value, safe=""))
+            try:
+                path = path.replace("{" + item["name"] + "}", quote(value, safe=""))
+            except UnicodeEncodeError:
+                raise InputRejectedError([Violation(path=item["name"], problem="must be valid Unicode")]) from None
     return path
 
 
-def _read(response: httpx2.Response) -> Any:
+def _read(response: httpx2.Response, declared: frozenset[str]) -> Any:
     """The answer's JSON or text; an application's own refusal becomes a ToolError with its own words."""
-    if response.status_code >= 500:
-        raise RuntimeError(f"the application answered {response.status_code}")
-    is_json = response.headers.get("content-type", "").partition(";")[0].strip().endswith("json")
-    value = response.json() if is_json and response.content else response.text
-    if response.status_code >= 400:
-        detail = value.get("detail") if isinstance(value, Mapping) else None
-        raise ToolError(
-            f"HTTP_{response.status_code}",
-            detail if isinstance(detail, str) else f"The application refused the call ({response.status_code}).",
-        )
-    return value
+    status = response.status_code
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_json = bool(response.content) and (media_type == "application/json" or media_type.endswith("+json"))
+    if status >= 500:
+        raise RuntimeError(f"the application answered {status}")
+    if status >= 300:
+        raise _refusal(status, response.json() if is_json else None, declared)
+    if is_json:
+        return response.json()
+    if response.content and media_type and not media_type.startswith(_TEXTUAL):
+        raise ToolError("UNSUPPORTED_CONTENT", f"The application answered with {media_type}: neither JSON nor text.")
+    return response.text
+
+
+def _refusal(status: int, value: Any, declared: frozenset[str]) -> Exception:
+    """What a status from 300 to 499 means to the model; never the value that was refused."""
+    if status < 400:
+        return ToolError(f"HTTP_{status}", "The application answered with a redirect, which is not followed.")
+    detail = value.get("detail") if isinstance(value, Mapping) else None
+    if status == 422 and isinstance(detail, list):
+        # The application's own check of its parameters; a path in it begins with where the parameter stands.
+        paths = [item.get("loc") for item in detail if isinstance(item, Mapping)]
+        shown = [path[1:] if path[0] in ("path", "query") else path for path in paths if path and path[0] in _OURS]
+        if shown:
+            problem = "is not valid for the application"
+            return InputRejectedError(Violation(path=shown_path(path, declared), problem=problem) for path in shown)
+    return ToolError(
+        f"HTTP_{status}",
+        detail if isinstance(detail, str) else f"The application refused the call ({status}).",
+    )
 
 
 def _input_schema(operation: _Operation, definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,6 +274,8 @@ def _input_schema(operation: _Operation, definitions: Mapping[str, Any]) -> dict
         if item.get("required"):
             required.append(item["name"])
     if operation.body is not None:
+        if "body" in properties:
+            raise ConfigurationError(f"{operation.action}: a parameter named body stands beside a body; rename it")
         properties["body"] = _localised(operation.body)
         if operation.described["requestBody"].get("required"):
             required.append("body")
@@ -194,12 +297,18 @@ def _localised(schema: Any) -> Any:
         if key == "properties":
             local[key] = {name: _localised(each) for name, each in value.items()}
         elif key == "$ref":
-            local[key] = "#/$defs/" + value.removeprefix(_REFERENCE)
+            local[key] = _local(value)
+        elif key == "discriminator" and isinstance(value, Mapping) and "mapping" in value:
+            local[key] = {**value, "mapping": {name: _local(each) for name, each in value["mapping"].items()}}
         elif key in _DATA:
             local[key] = value
         elif key != "title":
             local[key] = _localised(value)
     return local
+
+
+def _local(reference: str) -> str:
+    return "#/$defs/" + reference.removeprefix(_REFERENCE)
 
 
 def _reachable(schema: Any, definitions: Mapping[str, Any]) -> dict[str, Any]:

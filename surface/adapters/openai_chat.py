@@ -102,4 +102,5 @@ def _read_result(message: Any, at: int, builder: TranscriptBuilder) -> None:
 
 
 def _content(texts: list[str]) -> str | list[dict[str, Any]]:
-    return texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
+    # The API refuses an empty list of parts.
+    return "".join(texts) if len(texts) < 2 else [{"type": "text", "text": text} for text in texts]

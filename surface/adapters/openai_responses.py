@@ -6,7 +6,7 @@
 
 The items have to be the whole transcript: with `previous_response_id`, `conversation` or item references the history
 stays on the provider's side, where no receipt can be read, so that mode is refused. Calls of the provider's own
-tools are passed over.
+tools are passed over; a function called in a namespace is none of a catalog's, which has no namespaces.
 
 Not done here: the API's own client-executed ``tool_search``; the tools list is sent again each step.
 """
@@ -30,6 +30,17 @@ from surface.transcript import Call, Transcript, TranscriptBuilder
 
 _INPUT_ROLES = ("user", "system", "developer")
 _ON_THE_PROVIDERS_SIDE = ("previous_response_id", "conversation")
+_WRITTEN_BY_THE_APPLICATION = (
+    "additional_tools",
+    "apply_patch_call_output",
+    "compaction_trigger",
+    "computer_call_output",
+    "configuration_update",
+    "custom_tool_call_output",
+    "local_shell_call_output",
+    "mcp_approval_response",
+)
+"""Besides prompts and the outputs of functions: what ends a model's turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +66,18 @@ class OpenAIResponses:
                     builder.assistant([call])
                 case "function_call_output":
                     _read_result(item, at, known, builder)
-                case "item_reference":
-                    raise TranscriptError(f"items.{at}: an item reference hides history from us; give the item itself")
-                case "message" if field(item, "role") in _INPUT_ROLES:
+                case "message":
+                    _read_message(item, at, builder)
+                case str(kind) if kind in _WRITTEN_BY_THE_APPLICATION:
                     builder.other()
                 case str(kind) if kind.endswith("_output"):
-                    # The result of one of the application's or the provider's other tools ends the turn too.
-                    builder.other()
-                case str():
-                    # Whatever else there is (text, reasoning, the provider's own calls) a model wrote in its turn.
+                    # Of a tool that runs here or at the provider, so it may stand inside a turn: it says nothing.
+                    continue
+                case str(kind) if kind != "item_reference":
+                    # Whatever else there is (reasoning, the provider's own calls) a model wrote in its turn.
                     builder.assistant([])
                 case _:
-                    raise TranscriptError(f"items.{at}.type: needs a type or a role; is this a Responses item?")
+                    raise _unreadable(item, at)
         return builder.build()
 
     def advertise(self, entries: Iterable[ManifestEntry]) -> list[dict[str, Any]]:
@@ -96,22 +107,53 @@ OPENAI_RESPONSES = OpenAIResponses()
 def request(step: PreparedStep, items: Sequence[Any], **settings: Any) -> Mapping[str, Any]:
     """The arguments of ``client.responses.create`` for a prepared step.
 
-    Raises TranscriptError where the settings would keep the history on the provider's side.
+    What the application's own prepare-step callback asked for wins over `settings`. Other tools in the settings, such
+    as the provider's own, stand behind the step's. Raises TranscriptError where the history would stay on the
+    provider's side.
     """
+    changes = step.changes
+    asked = {**settings, **(changes.model_settings or {})}
     for name in _ON_THE_PROVIDERS_SIDE:
-        if settings.get(name) is not None:
+        if asked.get(name) is not None:
             raise TranscriptError(
                 f"{name}: keeps the history on the provider's side, where no receipt can be read; "
                 "leave it out and send the whole transcript as input"
             )
-    return {**settings, "input": list(items), "tools": step.tools}
+    if changes.instructions is not None:
+        asked["instructions"] = changes.instructions
+    asked["input"] = list(items if changes.messages is None else changes.messages)
+    asked["tools"] = [*step.tools, *(asked.get("tools") or ())]
+    return asked
+
+
+def _unreadable(item: Any, at: int) -> TranscriptError:
+    # A reference may leave its type out.
+    if isinstance(field(item, "id"), str) and field(item, "type") in ("item_reference", None):
+        return TranscriptError(f"items.{at}: an item reference hides history from us; give the item itself")
+    return TranscriptError(f"items.{at}.type: needs a type or a role; is this a Responses item?")
+
+
+def _read_message(item: Any, at: int, builder: TranscriptBuilder) -> None:
+    role = field(item, "role")
+    if role == "assistant" and field(item, "tool_calls") is None:
+        builder.assistant([])
+    elif role in _INPUT_ROLES:
+        builder.other()
+    else:
+        raise TranscriptError(
+            f"items.{at}.role: needs user, system, developer or assistant, without tool_calls; "
+            "is this a Chat Completions message?"
+        )
 
 
 def _call(item: Any, at: int) -> Call:
     call_id, name = field(item, "call_id"), field(item, "name")
     if not isinstance(call_id, str) or not isinstance(name, str) or not call_id:
         raise TranscriptError(f"items.{at}: a function_call needs a call_id and a name")
-    return Call(id=call_id, name=name, arguments=arguments_of(field(item, "arguments")))
+    namespace = field(item, "namespace")
+    # No catalog can hold a dot in this dialect, so a call in a namespace is honestly unknown.
+    called = f"{namespace}.{name}" if isinstance(namespace, str) and namespace else name
+    return Call(id=call_id, name=called, arguments=arguments_of(field(item, "arguments")))
 
 
 def _read_result(item: Any, at: int, known: set[str], builder: TranscriptBuilder) -> None:
@@ -126,6 +168,9 @@ def _read_result(item: Any, at: int, known: set[str], builder: TranscriptBuilder
 
 
 def _output(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    if not parts:
+        # The API refuses an empty list of parts.
+        return ""
     if len(parts) == 1 and not isinstance(parts[0], (Image, File)):
         return text_of(parts[0])
     return [_content(part) for part in parts]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surface.canonical import canonical_json
 from surface.content import Json, Part, ResourceLink, Text
-from surface.input_model import InputRejectedError, parse_json
 from surface.transcript import UNPARSABLE
 
 
@@ -17,11 +18,21 @@ def field(value: Any, name: str) -> Any:
 
 
 def arguments_of(text: Any) -> Any:
-    """The JSON value of an argument string, or `UNPARSABLE`."""
-    try:
-        return parse_json(text) if isinstance(text, str) else UNPARSABLE
-    except InputRejectedError:
+    """The JSON value of an argument string (an empty one is no arguments), or `UNPARSABLE`."""
+    if not isinstance(text, str):
         return UNPARSABLE
+    try:
+        return json.loads(text, parse_float=_finite, parse_constant=_finite) if text.strip() else {}
+    except (ValueError, RecursionError):
+        return UNPARSABLE
+
+
+def _finite(text: str) -> float:
+    """A JSON number; Python reads NaN, Infinity and 1e999 as numbers too, and no later check may meet those."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("not a finite number")
+    return number
 
 
 def only_text(content: Any, kind: str) -> str | None:

@@ -60,6 +60,8 @@ class TelemetryObserver:
             names.SKIPPED: event.skipped,
             names.SELECTED: event.selected,
             names.RESULT_BYTES: event.result_bytes,
+            names.MAX_RESULTS: event.limits.max_results,
+            names.MAX_RESULT_BYTES: event.limits.max_result_bytes,
             **_given(names.INDEX_VERSION, event.index_version),
         }
         self._span(names.SPAN_SEARCH, event, labels | details)
@@ -74,11 +76,14 @@ class TelemetryObserver:
             names.SOURCE: str(event.source),
             names.CATALOG: event.catalog,
             names.ACTIVE: event.active,
+            names.BASE: event.base,
             names.PINNED: event.pinned,
             names.SELECTED: event.selected,
             names.EVICTED: event.evicted,
             names.SCHEMA_BYTES: event.schema_bytes,
             names.CATALOG_BYTES: event.catalog_schema_bytes,
+            names.MAX_ACTIVE: event.limits.max_active_tools,
+            names.MAX_SCHEMA_BYTES: event.limits.max_schema_bytes,
         }
         self._span(names.SPAN_STEP, event, labels | details)
 

@@ -40,7 +40,12 @@ class ScriptedModel:
         return not self._turns
 
     def reply(self, advertised: Sequence[str]) -> list[Any]:
-        """The messages of the next turn. Call ids are ``call-1``, ``call-2`` … in the order written."""
+        """The messages of the next turn. Call ids are ``call-1``, ``call-2`` … in the order written.
+
+        Raises AssertionError where the script is over: the run under test took a step more than it should.
+        """
+        if self.done:
+            raise AssertionError(f"the script is over after {len(self.advertised)} turns; look at `done`")
         self.advertised.append(tuple(advertised))
         turn = self._turns.pop(0)
         if isinstance(turn, str):
