@@ -86,7 +86,7 @@ def activate(
         base=surface.base,
         selected=fitting.admitted,
         pins=tuple(pins),
-        evicted=(*fitting.skipped, *starved),
+        evicted=tuple(name for name in (*fitting.skipped, *starved) if name not in fitting.admitted),
         source=_source(found),
         ignored=MappingProxyType(dict(sum((step.ignored for step in found if step.ignored), Counter()))),
         searches=sum(step.searches for step in found),

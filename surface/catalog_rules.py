@@ -26,11 +26,10 @@ def entry_faults(name: str, description: str, input_schema: Any, service: str | 
     faults: list[Fault] = []
     if not is_tool_name(name):
         faults.append(Fault(where=where, problem=f"the name must match {TOOL_NAME.pattern}; rename the tool"))
-    try:
-        canonical_bytes([name, description, service])
-    except (TypeError, ValueError):
-        problem = "name, description or service is not valid Unicode text (a lone surrogate, or no text at all)"
-        faults.append(Fault(where=where, problem=problem))
+    if not _is_text(name) or not _is_text(description):
+        faults.append(Fault(where=where, problem="name or description is not valid Unicode (a lone surrogate)"))
+    if service is not None and not _is_text(service):
+        faults.append(Fault(where=where, problem="the service's name is not valid Unicode (a lone surrogate)"))
     faults.extend(Fault(where=where, problem=problem) for problem in _schema_problems(input_schema))
     return faults
 
@@ -48,6 +47,10 @@ def shown(name: str) -> str:
     """A name as an error shows it: quoted where it is odd, cut to 200 characters, never a control character."""
     cut = name if len(name) <= _SHOWN else name[: _SHOWN - 1] + "…"
     return cut if cut and cut.isprintable() and cut.strip() == cut else ascii(cut)
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _schema_problems(schema: Any) -> list[str]:

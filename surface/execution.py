@@ -88,7 +88,10 @@ class Executor:
     async def _run(self, made: CatalogTool, raw: _Arguments, call: CallContext) -> tuple[Part, ...]:
         tool = made.tool
         # The messages are the run's only state: whatever a hook or a handler does to its arguments stays here.
-        raw.effective = deepcopy(raw.original)
+        try:
+            raw.effective = deepcopy(raw.original)
+        except RecursionError:
+            raise InputRejectedError([Violation(path="", problem="nest too deep")]) from None
         if self.hooks.before_call is not None:
             raw.effective = await settle(self.hooks.before_call(raw.effective, call))
         if raw.effective is UNPARSABLE:

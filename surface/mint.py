@@ -27,7 +27,8 @@ def fitted(
     while signed(receipt).size() > max_bytes and len(receipt.selected) > 1:
         receipt = replace(receipt, selected=receipt.selected[:-1], digests=receipt.digests[:-1], truncated=True)
     # Matches add to a JSON list, so sizes add up: measure the receipt once without any.
-    left = max_bytes - signed(receipt).size()
+    # The first one needs no comma.
+    left = max_bytes - signed(receipt).size() + 1
     full = [Match(name=name, description=descriptions[name]) for name in receipt.selected]
     cap = _largest_cap(full, left)
     matches = _within(full, cap, left)

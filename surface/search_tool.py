@@ -50,10 +50,12 @@ def _coverage(catalog: Catalog) -> str:
     total = f"The catalog holds {len(catalog)} tools"
     if not counts:
         return f"{total}."
-    listed = ""
+    listed, shown = "", 0
     for service, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         longer = f"{listed}, {service} {count}" if listed else f"{service} {count}"
         if len(longer.encode("utf-8", "replace")) > MAX_COVERAGE_BYTES:
-            return f"{total}, among them: {listed}."
-        listed = longer
-    return f"{total}: {listed}."
+            break
+        listed, shown = longer, shown + 1
+    if shown == len(counts):
+        return f"{total}: {listed}."
+    return f"{total}, among them: {listed}." if listed else f"{total}."
