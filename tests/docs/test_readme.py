@@ -1,0 +1,124 @@
+"""The README's example runs as it stands, with the real Anthropic SDK against a server on loopback.
+
+The server plays the model: it answers in the API's own form, from a script, and checks nothing. What is tested is that
+the lines a newcomer copies work against the SDK as installed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+TURNS: list[list[dict[str, Any]]] = [
+    [{"type": "tool_use", "id": "call-1", "name": "search_tools", "input": {"query": "overdue invoices"}}],
+    [{"type": "tool_use", "id": "call-2", "name": "overdue_invoices", "input": {"days": 10}}],
+    [{"type": "text", "text": "Ada and Grace owe us money."}],
+]
+
+
+class ScriptedApi(HTTPServer):
+    """Keeps every request body and answers the next turn."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.requests: list[dict[str, Any]] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ScriptedApi
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        turn = TURNS[len(self.server.requests)]
+        self.server.requests.append(body)
+        answer = {
+            "id": "msg",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": turn,
+            "stop_reason": "tool_use" if turn[0]["type"] == "tool_use" else "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        pass
+
+
+@pytest.fixture
+def api() -> Iterator[ScriptedApi]:
+    server = ScriptedApi()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def example() -> str:
+    (code,) = re.findall(r"```python\n(import asyncio\n.*?)```", README, flags=re.DOTALL)
+    assert isinstance(code, str)
+    return code
+
+
+def test_the_example_of_the_first_screen_runs_as_it_stands(api: ScriptedApi) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", example()],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "ANTHROPIC_API_KEY": "none",
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{api.server_port}",
+            "NO_PROXY": "127.0.0.1",
+        },
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() == "Ada and Grace owe us money."
+    advertised = [[tool["name"] for tool in request["tools"]] for request in api.requests]
+    assert advertised == [["search_tools"], ["search_tools", "overdue_invoices"], ["search_tools", "overdue_invoices"]]
+    result = api.requests[2]["messages"][-1]["content"][0]["content"][0]["text"]
+    assert json.loads(result) == ["Ada", "Grace"]
+
+
+def test_the_example_is_short_and_stands_on_the_first_screen() -> None:
+    first_screen = README.split("## How it works")[0]
+    assert example() in first_screen
+    assert len([line for line in example().splitlines() if line.strip()]) <= 25
+
+
+def test_every_link_of_the_documentation_leads_to_a_file() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    listed = subprocess.run(
+        [str(Path(sys.executable).parent / "toolsurface"), "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    for command in set(re.findall(r"^toolsurface +(\w+)", README, flags=re.MULTILINE)):
+        assert f"    {command}" in listed

@@ -1,0 +1,89 @@
+"""The wheel as a user gets it: built, installed into a clean environment, with the source tree out of reach."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("numpy", "faiss", "torch", "onnxruntime", "tokenizers", "fastapi", "redis", "jsonschema", "httpx2")
+IMPORT_SURFACE = f"""
+import json, sys
+import surface, surface.adapters.anthropic_messages, surface.adapters.openai_chat, surface.adapters.openai_responses
+heavy = [name for name in {HEAVY!r} if name in sys.modules]
+print(json.dumps({{"file": surface.__file__, "heavy": heavy, "version": surface.__version__}}))
+"""
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def clean_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that holds the wheel and what it requires, nothing else."""
+    folder = tmp_path_factory.mktemp("clean")
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", str(wheel)], check=True, capture_output=True)
+    return python
+
+
+def run(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(python), *arguments], capture_output=True, text=True, cwd=cwd, check=False, env={"PATH": "/usr/bin:/bin"}
+    )
+
+
+def test_the_wheel_holds_exactly_the_four_packages(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.split("/")[0] for name in archive.namelist()}
+    packages = {top for top in tops if not top.endswith(".dist-info")}
+    assert packages == {"surface", "indexer", "selector", "models"}
+
+
+def test_the_wheel_brings_the_model_its_notice_and_the_type_markers_and_stays_small(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {f"{part}/py.typed" for part in ("surface", "indexer", "selector", "models")} <= names
+    assert "models/weights/NOTICE" in names
+    assert any(name.endswith("all-minilm-l6-v2/model.onnx") for name in names)
+    assert wheel.stat().st_size < 25 * 2**20
+
+
+def test_a_clean_environment_imports_the_surface_and_its_dialects_without_anything_heavy(
+    clean_python: Path, tmp_path: Path
+) -> None:
+    ran = run(clean_python, "-W", "error", "-c", IMPORT_SURFACE, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["heavy"] == []
+    assert str(ROOT) not in told["file"]
+
+
+def test_a_command_whose_extra_is_missing_says_what_to_install(clean_python: Path, tmp_path: Path) -> None:
+    ran = run(clean_python.parent / "toolsurface", "deploy", "catalog.json", "--store", "store", cwd=tmp_path)
+    assert ran.returncode == 2
+    assert "pip install 'toolsurface[indexer]'" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_help_of_a_plain_install_lists_every_command(clean_python: Path, tmp_path: Path) -> None:
+    ran = run(clean_python.parent / "toolsurface", "--help", cwd=tmp_path)
+    assert ran.returncode == 0
+    for command in ("advise", "export", "deploy", "status", "serve", "rank", "evaluate"):
+        assert command in ran.stdout
