@@ -128,7 +128,7 @@ DEPLOY = Command(
 )
 STATUS = Command(
     name="status",
-    summary="what a store serves, and whether all of it is sound",
+    summary="show what a store serves, and whether all of it is sound",
     configure=_configure_status,
     run=_status,
     failures=(IndexerError,),

@@ -236,21 +236,21 @@ def _seconds(text: str) -> float:
 
 SERVE = Command(
     name="serve",
-    summary="the ranking service over a store, following its active releases",
+    summary="run the ranking service over a store, following its active releases",
     configure=_configure_serve,
     run=_serve,
     failures=_FAILURES,
 )
 RANK = Command(
     name="rank",
-    summary="ranks a surface's tools for one query, as the service would",
+    summary="rank a surface's tools for one query, as the service would",
     configure=_configure_rank,
     run=_rank,
     failures=_FAILURES,
 )
 EVALUATE = Command(
     name="evaluate",
-    summary="how well a ranker finds the right tools of a catalog",
+    summary="measure how well a ranker finds the right tools of a catalog",
     configure=_configure_evaluate,
     run=_evaluate,
     failures=_FAILURES,

@@ -38,7 +38,7 @@ from selector.ranking import (
 )
 from surface.errors import RankerUnavailable
 from surface.lexical import query_words
-from surface.protocol import MAX_LIMIT, MAX_QUERY_BYTES, RankedName, RankReply
+from surface.protocol import MAX_LIMIT, MAX_QUERY_CHARACTERS, RankedName, RankReply
 from surface.ranking import RankRequest
 
 MAX_WAITING: Final = 64
@@ -85,7 +85,7 @@ class Selector:
             self._waiting -= 1
 
     def _answer(self, index: SurfaceIndex, request: RankRequest) -> RankReply:
-        query = request.query[:MAX_QUERY_BYTES]
+        query = request.query[:MAX_QUERY_CHARACTERS]
         limit = max(1, min(request.limit, MAX_LIMIT))
         ranked: Sequence[Scored] = ()
         degraded: str | None = None

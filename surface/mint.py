@@ -38,6 +38,9 @@ def fitted(
 def _largest_cap(full: list[Match], left: int) -> int:
     """The most characters each description may keep so that every match fits; 0 where not all fit without any."""
     low, high = 0, max((len(match.description) for match in full), default=0)
+    if sum(map(_cost, full)) <= left:
+        return high
+    # An ellipsis is longer in bytes than what it stands for at the very end, so the best cap may be missed by one.
     while low < high:
         middle = (low + high + 1) // 2
         if sum(_cost(_cut(match, middle)) for match in full) <= left:

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 PROTOCOL_VERSION: Literal[1] = 1
 MAX_LIMIT = 100
 """The most names one request may ask for."""
-MAX_QUERY_BYTES = 16_384
-"""The most a query may weigh on the wire, in bytes of UTF-8; a surface's own ceiling is lower."""
+MAX_QUERY_CHARACTERS = 16_384
+"""The longest query on the wire; a surface's own ceiling, in bytes, is lower."""
 
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
@@ -34,7 +34,7 @@ class RankBody(Wire):
     """What a surface asks."""
 
     version: Literal[1] = PROTOCOL_VERSION
-    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_BYTES)]
+    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)]
     catalog_digest: Digest | None = None
     """The catalog the asking surface holds; the service answers from that version while it keeps it."""

@@ -10,7 +10,7 @@ import pytest
 
 from surface.errors import RankerUnavailable
 from surface.identity import is_key
-from surface.protocol import MAX_LIMIT, MAX_QUERY_BYTES, RankReply
+from surface.protocol import MAX_LIMIT, MAX_QUERY_CHARACTERS, RankReply
 from surface.ranking import Ranker
 from tests.selector.builders import SURFACE, TOOLS, ask
 
@@ -33,8 +33,8 @@ ODD_QUERIES = [
     "удалить файл",
     "e\u0301" * 300,
     "file " * 3_000,
-    "x" * MAX_QUERY_BYTES,
-    "x" * (4 * MAX_QUERY_BYTES),
+    "x" * MAX_QUERY_CHARACTERS,
+    "x" * (4 * MAX_QUERY_CHARACTERS),
     "; DROP TABLE tools; -- {{7*7}} <script>",
 ]
 
