@@ -1,0 +1,1 @@
+"""Tests of the library inside an agent's process."""
