@@ -80,7 +80,7 @@ class DialectSession:
         return step.names
 
     async def _answered(self, results: list[Any]) -> tuple[Answer, ...]:
-        calls = {call.id: call for call in self._dialect.read(self._messages).steps[-1].calls}
+        calls = {call.id: call for step in self._dialect.read(self._messages).steps[-1:] for call in step.calls}
         self._messages += results
         return tuple(
             Answer(
