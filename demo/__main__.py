@@ -59,6 +59,7 @@ def main() -> int:
             print(json.dumps(failure(error), ensure_ascii=False))
         return FAILED
     except _StoppedError as stopped:
+        screen.give_back()
         screen.tell("demo", str(stopped))
         return stopped.status
     points = judge(facts)
@@ -113,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         "--services",
         type=_services,
         default=SERVICES,
-        metavar="KEY,KEY,…",
+        metavar="KEY,KEY,...",
         help=f"fewer services, for a quicker first run; at least {','.join(REQUIRED_SERVICES)} (default: all). "
         "The index of the folder becomes theirs",
     )

@@ -55,8 +55,6 @@ class Child:
     """Where its standard error goes; None: to the demo's own."""
     advice: str
     """What a person can do when it fails."""
-    polite: signal.Signals
-    """What tells it to end."""
 
     @property
     def pid(self) -> int:
@@ -89,7 +87,7 @@ class Child:
 
     async def stop(self) -> None:
         """Ends the process, politely first."""
-        self._signal(self.polite)
+        self._signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(PATIENCE):
                 await self.process.wait()
@@ -163,14 +161,7 @@ class Children:
         finally:
             if stderr is not None:
                 stderr.close()
-        child = Child(
-            name=name,
-            process=process,
-            log=log,
-            advice=advice,
-            # An interrupt lets a progress bar give the terminal back.
-            polite=signal.SIGINT if on_screen else signal.SIGTERM,
-        )
+        child = Child(name=name, process=process, log=log, advice=advice)
         self._started.append(child)
         return child
 

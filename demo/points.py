@@ -105,7 +105,7 @@ def _search(facts: Facts, claims: _Claims) -> str:
     audit = facts.audit
     selected = (receipt.selected if (receipt := audit.receipt("search")) else ()) or ("nothing",)
     milliseconds = audit.searches[0].seconds * 1000
-    return f"“{audit.script.query('search')}” gave {selected[0]} first, in {milliseconds:.0f} ms over HTTP"
+    return f'"{audit.script.query("search")}" gave {selected[0]} first, in {milliseconds:.0f} ms over HTTP'
 
 
 def _direct_call(facts: Facts, claims: _Claims) -> str:
@@ -196,7 +196,7 @@ def _without_selector(facts: Facts, claims: _Claims) -> str:
     claims.equal("exit status of the run", run.restarted.exit_status, 0)
     first = receipt.selected[0] if receipt is not None and receipt.selected else "nothing"
     milliseconds = searches[0].seconds * 1000
-    return f"“{run.script.query('late')}” gave {first} in {milliseconds:.0f} ms, degraded: {searches[0].degraded}"
+    return f'"{run.script.query("late")}" gave {first} in {milliseconds:.0f} ms, degraded: {searches[0].degraded}'
 
 
 _CHECKS: tuple[tuple[str, Callable[[Facts, _Claims], str]], ...] = (

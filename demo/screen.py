@@ -19,6 +19,8 @@ from demo.facts import Facts, Run
 from demo.points import Point, request_line
 from demo.steps import ShownCall, ShownStep, steps_of
 
+MAX_WIDTH = 110
+"""Columns; eyes lose the row on wider ones."""
 SHOWN_NAMES = 3
 """New names in a row of the table; the others are counted."""
 
@@ -33,11 +35,20 @@ class Screen:
     @classmethod
     def standard(cls) -> Screen:
         """Standard output and standard error."""
-        return cls(out=Console(highlight=False), err=Console(stderr=True, highlight=False))
+        out = Console(highlight=False)
+        return cls(
+            out=Console(highlight=False, width=min(out.width, MAX_WIDTH)), err=Console(stderr=True, highlight=False)
+        )
 
     def tell(self, who: str, what: str) -> None:
         """One line of the story."""
-        self.err.print(Text.assemble((f"{who:<9}", "cyan"), what), soft_wrap=True)
+        self.err.print(Text.assemble((f"{who:<9}", "cyan"), what), soft_wrap=not self.err.is_terminal)
+
+    def give_back(self) -> None:
+        """Puts the terminal right after a child that may have been drawing on it was ended."""
+        if self.err.is_terminal:
+            self.err.show_cursor(show=True)
+            self.err.print()
 
     def failure(self, error: ChildFailedError) -> None:
         """Why the story could not be told to its end, and what a person can do."""
@@ -82,7 +93,7 @@ class Screen:
         if call.after_restart:
             lines.append(Text(f"{self._mark('✗', 'x')} SIGKILL in its handler; after the restart:", style="red"))
         if call.search is not None:
-            lines[0].append(f" “{call.written.arguments.get('query', '')}”", style="italic")
+            lines[0].append(f' "{call.written.arguments.get("query", "")}"', style="italic")
             lines.append(_found(call.search, len(call.selected)))
         elif call.request is not None:
             lines.append(Text(f"would send {request_line(call.request)}", style="green"))
