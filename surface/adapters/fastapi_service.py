@@ -57,8 +57,8 @@ class _Operation:
     path: str
     described: Mapping[str, Any]
     route: RouteContext
-    earlier: Sequence[RouteContext]
-    """The routes that the application tries before this one."""
+    earlier: Sequence[tuple[str, RouteContext]]
+    """The routes that the application tries before this one, each with what its paths begin with."""
 
     def answers(self, path: str) -> bool:
         """Whether the application would send a request for `path` to this operation, and to no other."""
@@ -70,7 +70,7 @@ class _Operation:
             "headers": [(b"host", _HOST.removeprefix("https://").encode("ascii"))],
         }
         return self.route.matches(scope)[0] is Match.FULL and not any(
-            other.matches(scope)[0] is Match.FULL for other in self.earlier
+            path.startswith(beginning) and other.matches(scope)[0] is Match.FULL for beginning, other in self.earlier
         )
 
     @property
@@ -143,8 +143,10 @@ class _Answering:
 
 
 def _operations(app: FastAPI, document: Mapping[str, Any]) -> Iterator[_Operation]:
-    routes = list(iter_route_contexts(app.routes))
-    for at, route in enumerate(routes):
+    earlier: list[tuple[str, RouteContext]] = []
+    for route in iter_route_contexts(app.routes):
+        before = tuple(earlier)
+        earlier.append(((route.path_format or "").partition("{")[0].rstrip("/"), route))
         if not isinstance(route.original_route, APIRoute) or not route.include_in_schema:
             continue
         path = str(route.path_format)
@@ -158,7 +160,7 @@ def _operations(app: FastAPI, document: Mapping[str, Any]) -> Iterator[_Operatio
                 path=path,
                 described=described,
                 route=route,
-                earlier=routes[:at],
+                earlier=before,
             )
             if "{" in path or operation.answers(path):
                 yield operation
@@ -207,7 +209,7 @@ def _request(operation: _Operation, arguments: Mapping[str, Any], headers: httpx
         )
     except UnicodeEncodeError:
         raise InputRejectedError([Violation(path="", problem="must be valid Unicode (no lone surrogate)")]) from None
-    if not operation.answers(request.url.path):
+    if "{" in operation.path and not operation.answers(request.url.path):
         names = [item["name"] for item in operation.parameters if item["in"] == "path"]
         raise InputRejectedError(
             [Violation(path=name, problem="has a value that this operation cannot take") for name in names]
