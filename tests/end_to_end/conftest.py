@@ -70,7 +70,9 @@ def start_demo(demo_run: DemoRun) -> Iterator[Starter]:
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
             running.enter_context(process)
-            running.callback(process.kill)
+            # Where a test has failed: told to end, so that it ends its own children too.
+            running.callback(process.communicate)
+            running.callback(process.terminate)
             return process
 
         yield start
