@@ -10,6 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from surface import CallContext, CallReport, Hooks, Tool
+from surface.catalog import build_catalog
+from surface.execution import Executor
 from surface.input_model import PydanticInput
 from tests.surface.neutral_dialect import answers_in, call, text_in, turn
 from tests.surface.one_call import answer_of, mounted
@@ -205,3 +207,20 @@ async def test_an_async_after_call_hook_is_told_to_its_end_when_the_run_is_cance
     with pytest.raises(asyncio.CancelledError):
         await running
     assert told == ["CANCELLED"]
+
+
+@pytest.mark.rule("MNT-5")
+async def test_an_execution_that_is_cancelled_from_outside_is_not_answered() -> None:
+    begun = asyncio.Event()
+
+    async def handler(value: Any, call: CallContext) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    (made,) = build_catalog([tool_of(handler)]).tools.values()
+    context = CallContext(run_id="run-1", surface="all", call_id="call-1", tool="work")
+    executing = asyncio.ensure_future(Executor(hooks=Hooks(), fence=None).execute(made, {}, context))
+    await begun.wait()
+    executing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await executing
