@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -54,7 +54,7 @@ class CallAnswer:
 
     call_id: str
     tool: str
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = field(repr=False)
     outcome: str
     """`Outcome.OK`, another `Outcome`, or the code of the application's `ToolError`."""
 

@@ -157,6 +157,9 @@ def _project(tool: Tool) -> tuple[CatalogTool | None, list[Fault]]:
             Fault(where=shown(tool.name), problem=f"its input model gives no JSON Schema ({type(error).__name__})")
         ]
     faults = entry_faults(tool.name, tool.description, schema, tool.service)
+    if not faults and "type" not in schema:
+        # A recursive model is a bare reference at its top; providers want to read there that it is an object.
+        schema = {"type": "object", **schema}
     if tool.presenter is not None and tool.output is None:
         faults.append(Fault(where=shown(tool.name), problem="a presenter needs an output type; declare one"))
     if tool.timeout is not None and not tool.timeout > 0:

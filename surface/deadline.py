@@ -14,29 +14,43 @@ class OutOfTimeError(Exception):
 
 
 async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, or OutOfTimeError after `seconds` (None: no deadline).
+    """The result of `work`, or OutOfTimeError after `seconds` (None: no deadline). Whatever it raises is raised here.
 
     Work that ignores its cancellation is abandoned and its late result discarded, so nobody else waits for it.
     """
-    task = asyncio.ensure_future(work)
+    ended: list[tuple[T, None] | tuple[Any, BaseException]] = []
+    task = asyncio.ensure_future(_keep(work, ended))
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError:
-        _abandon(task)
+        task.cancel()
         raise
     if not done:
-        _abandon(task)
+        task.cancel()
         raise OutOfTimeError
-    return task.result()
+    if not ended:
+        raise asyncio.CancelledError
+    value, raised = ended[0]
+    if raised is not None:
+        raise raised
+    return value
+
+
+async def _keep(work: Coroutine[Any, Any, T], ended: list[tuple[T, None] | tuple[Any, BaseException]]) -> None:
+    """Puts aside how the work ended.
+
+    The task itself ends with nothing: asyncio logs what tasks return and raise (in its debug mode, or when nobody
+    retrieves it), which may be content, and a task that raises SystemExit takes the event loop along.
+    """
+    try:
+        ended.append((await work, None))
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - raised again by `within`
+        ended.append((None, error))
 
 
 def is_being_cancelled() -> bool:
     """Whether somebody cancels the current task, as against a CancelledError that some work raised of its own."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-def _abandon(task: asyncio.Future[Any]) -> None:
-    # An exception nobody retrieves would be logged by asyncio with its message, which may hold content.
-    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-    task.cancel()

@@ -62,18 +62,22 @@ class DirectCalls:
         """The answer, with its evidence reported. An unknown name is text of the model's and is not reported."""
         clock = asyncio.get_running_loop().time
         started = clock()
-        answer = await answering
-        report(
-            self.observer,
-            CallEvidence(
-                application=self.application,
-                surface=self.surface,
-                run_id=self.run_id,
-                tool=call.name if known else None,
-                outcome=answer.outcome,
-                seconds=clock() - started,
-            ),
-        )
+        outcome: str = Outcome.CANCELLED
+        try:
+            answer = await answering
+            outcome = answer.outcome
+        finally:
+            report(
+                self.observer,
+                CallEvidence(
+                    application=self.application,
+                    surface=self.surface,
+                    run_id=self.run_id,
+                    tool=call.name if known else None,
+                    outcome=outcome,
+                    seconds=clock() - started,
+                ),
+            )
         return answer
 
     async def _again(self, context: CallContext) -> bool:

@@ -68,12 +68,11 @@ class Executor:
             outcome, parts = _failure(error)
             if is_being_cancelled():
                 raise
-        except (KeyboardInterrupt, GeneratorExit):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises becomes a typed error
-            raised = error.raised if isinstance(error, _EscapedError) else error
-            await self._tell(self.hooks.on_error, raised, call, name="on_error")
-            outcome, parts = _failure(raised)
+            await self._tell(self.hooks.on_error, error, call, name="on_error")
+            outcome, parts = _failure(error)
         finally:
             report = CallReport(
                 call=call,
@@ -123,40 +122,26 @@ class Executor:
             _log.error("the %s hook raised %s", name, type(error).__name__)
 
 
-class _EscapedError(Exception):
-    """A handler raised what would take the event loop along (SystemExit, say); carried out of its task like this."""
-
-    def __init__(self, raised: BaseException) -> None:
-        self.raised = raised
-        super().__init__()
-
-
 async def _handle(handler: Callable[..., Any], value: Any, call: CallContext) -> Any:
     if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
-        return await _contained(handler(value, call))
-    # A thread cannot hand over every exception (StopIteration would hang the loop), so it hands over values.
-    raised, result = await asyncio.to_thread(_guarded, handler, value, call)
-    if isinstance(raised, (Exception, asyncio.CancelledError, KeyboardInterrupt)):
-        raise raised
+        return await handler(value, call)
+    # A thread cannot hand over every exception (StopIteration would hang the loop), and what it hands over may be
+    # logged by asyncio; so it puts aside how it ended.
+    ended: list[tuple[Any, BaseException | None]] = []
+    await asyncio.to_thread(_run_aside, handler, value, call, ended)
+    output, raised = ended[0]
     if raised is not None:
-        raise _EscapedError(raised)
-    return await _contained(result) if inspect.isawaitable(result) else result
+        raise raised
+    return await settle(output)
 
 
-async def _contained(work: Awaitable[Any]) -> Any:
+def _run_aside(
+    handler: Callable[..., Any], value: Any, call: CallContext, ended: list[tuple[Any, BaseException | None]]
+) -> None:
     try:
-        return await work
-    except (Exception, asyncio.CancelledError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        raise _EscapedError(error) from error
-
-
-def _guarded(handler: Callable[..., Any], value: Any, call: CallContext) -> tuple[BaseException | None, Any]:
-    try:
-        return None, handler(value, call)
+        ended.append((handler(value, call), None))
     except BaseException as error:  # noqa: BLE001 - raised again on the event loop
-        return error, None
+        ended.append((None, error))
 
 
 def _present(made: CatalogTool, output: Any) -> tuple[Part, ...]:

@@ -7,7 +7,6 @@ form, never a message.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Container
 from dataclasses import dataclass
@@ -66,22 +65,19 @@ class GuardedRanking:
 
     async def _ask(self, request: RankRequest) -> RankReply:
         try:
-            return await within(self._deadline * RANKER_SHARE, self._contained(request))
+            return await within(self._deadline * RANKER_SHARE, self._asked(request))
+        except (RankerUnavailable, KeyboardInterrupt):
+            raise
         except OutOfTimeError:
             raise RankerUnavailable("timeout") from None
-        except asyncio.CancelledError:
+        except BaseException as error:
             if is_being_cancelled():
                 raise
-            raise RankerUnavailable("ranker_failed") from None
-
-    async def _contained(self, request: RankRequest) -> RankReply:
-        """What the ranker answers; a task must not end with what would take the event loop along."""
-        try:
-            return await self._ranker.rank(request)
-        except (RankerUnavailable, asyncio.CancelledError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
             raise RankerUnavailable("ranker_failed") from error
+
+    async def _asked(self, request: RankRequest) -> RankReply:
+        """A ranker may fail before it returns anything to wait for."""
+        return await self._ranker.rank(request)
 
     async def _fall_back(self, request: RankRequest, code: str) -> Ranking:
         reply = await self._fallback.rank(request)

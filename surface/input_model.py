@@ -6,7 +6,6 @@ names that the tool's own schema declares, and positions; every other key, which
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -156,11 +155,3 @@ def _in_our_words(detail: ErrorDetails) -> str:
         return words.format_map(detail.get("ctx", {}))
     except KeyError:
         return "is not valid"
-
-
-def parse_json(text: str) -> Any:
-    """The JSON value of a provider's argument string; raises InputRejectedError where it is none."""
-    try:
-        return json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        raise InputRejectedError([Violation(path="", problem="must be valid JSON")]) from None

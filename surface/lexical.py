@@ -88,18 +88,7 @@ def words(text: str) -> list[str]:
     kept whole; unspaced scripts give overlapping pairs of characters; case, width and plural endings are folded;
     words that say nothing about a tool are left out.
     """
-    found: list[str] = []
-    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text)):
-        if _UNSPACED.search(token):
-            found.extend(_pairs(token))
-            continue
-        parts = _humps(token)
-        folded = token.casefold()
-        if len(parts) > 1:
-            found.extend(_singular(part.casefold()) for part in parts)
-        if folded not in _STOP_WORDS:
-            found.append(_singular(folded))
-    return found
+    return [word for token in _tokens(text) for word in _words_of(token)]
 
 
 def query_words(query: str) -> tuple[str, ...]:
@@ -122,9 +111,16 @@ def build_postings(texts: Sequence[ToolText]) -> Postings:
     # One entry per word, tool and field, in three flat arrays: a catalog's counters as objects would weigh ten times.
     entries: dict[str, tuple[array[int], array[int], array[int]]] = {}
     lengths = [array("I") for _ in FIELDS]
+    # A catalog says the same tokens over and over. Only its own: no query ever enters a cache.
+    known: dict[str, list[str]] = {}
     for row, text in enumerate(texts):
         for at, field in enumerate(FIELDS):
-            counter = Counter(words(getattr(text, field)))
+            counter: Counter[str] = Counter()
+            for token, times in Counter(_tokens(getattr(text, field))).items():
+                if token not in known:
+                    known[token] = _words_of(token)
+                for word in known[token]:
+                    counter[word] += times
             lengths[at].append(counter.total())
             for word, count in counter.items():
                 rows, fields, counts = entries.setdefault(word, (array("I"), array("B"), array("I")))
@@ -157,6 +153,21 @@ def best_first(names: Sequence[str], scores: Mapping[int, float], limit: int) ->
     """The best `limit` names with their scores; equal scores stand in the order of their names."""
     ordered = sorted(scores, key=lambda row: (-scores[row], names[row]))
     return [(names[row], scores[row]) for row in ordered[:limit]]
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(unicodedata.normalize("NFKC", text))
+
+
+def _words_of(token: str) -> list[str]:
+    if _UNSPACED.search(token):
+        return _pairs(token)
+    folded = token.casefold()
+    parts = _humps(token)
+    found = [_singular(part.casefold()) for part in parts] if len(parts) > 1 else []
+    if folded not in _STOP_WORDS:
+        found.append(_singular(folded))
+    return found
 
 
 def _pairs(token: str) -> list[str]:

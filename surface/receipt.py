@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, ValidationError
 
 from surface.canonical import canonical_json
 from surface.errors import ConfigurationError
-from surface.protocol import Code, Digest, Key
+from surface.protocol import MAX_LIMIT, Code, Digest, Key
 
 KIND: Literal["toolsurface.receipt"] = "toolsurface.receipt"
 MAX_RECEIPT_CHARACTERS = 262_144
@@ -156,7 +156,12 @@ class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
+_Item = TypeVar("_Item")
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
+
+
+# No search asks for more names than MAX_LIMIT; a longer or wrong list costs no more than its beginning.
+_Bounded = Annotated[list[_Item], Field(max_length=MAX_LIMIT), FailFast()]
 
 
 class _MatchForm(_Strict):
@@ -183,9 +188,9 @@ class _ReceiptForm(_Strict):
     status: Literal["SELECTED", "SEARCH_REQUIRED", "NO_MATCH", "SELECTION_REFUSED"]
     run_id: Annotated[str, StringConstraints(pattern=r"^[\x20-\x7e]{1,256}$")]
     surface: Key
-    selected: list[_Name]
-    digests: list[Digest]
-    matches: list[_MatchForm]
+    selected: _Bounded[_Name]
+    digests: _Bounded[Digest]
+    matches: _Bounded[_MatchForm]
     truncated: bool
     next: Annotated[str, StringConstraints(max_length=512)]
     provenance: _ProvenanceForm

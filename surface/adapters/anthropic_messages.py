@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from surface.adapters.message_values import field, only_text, text_of
 from surface.call import CallAnswer
 from surface.canonical import canonical_json
 from surface.catalog import ManifestEntry
-from surface.content import Audio, File, Image, Json, Part, PartKind, ResourceLink, Text
+from surface.content import Audio, File, Image, Part, PartKind
 from surface.errors import TranscriptError
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ROLES = ("user", "assistant", "system")
 
 
@@ -43,10 +45,12 @@ class AnthropicMessages:
             raise TranscriptError("messages: needs a list of Anthropic messages")
         builder = TranscriptBuilder()
         for at, message in enumerate(messages):
-            role = _field(message, "role")
+            role = field(message, "role")
             if role not in _ROLES:
                 raise TranscriptError(f"messages.{at}.role: needs user or assistant; is this an Anthropic message?")
-            blocks = _blocks(_field(message, "content"), f"messages.{at}.content")
+            content = field(message, "content")
+            # A beta's system message may hold something else than content.
+            blocks = () if role == "system" else _blocks(content, f"messages.{at}.content")
             if role == "assistant":
                 builder.assistant(_calls(blocks, f"messages.{at}.content"))
             else:
@@ -83,13 +87,6 @@ class AnthropicMessages:
 ANTHROPIC_MESSAGES = AnthropicMessages()
 
 
-def _field(value: Any, name: str) -> Any:
-    """A field of a dictionary or of one of the SDK's objects; None where there is none."""
-    if isinstance(value, dict):  # nearly always, and much faster to ask than Mapping
-        return value.get(name)
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
 def _blocks(content: Any, where: str) -> Sequence[Any]:
     if isinstance(content, str):
         return ()
@@ -101,12 +98,12 @@ def _blocks(content: Any, where: str) -> Sequence[Any]:
 def _calls(blocks: Sequence[Any], where: str) -> list[Call]:
     calls: list[Call] = []
     for at, block in enumerate(blocks):
-        if _field(block, "type") != "tool_use":
+        if field(block, "type") != "tool_use":
             continue
-        call_id, name = _field(block, "id"), _field(block, "name")
+        call_id, name = field(block, "id"), field(block, "name")
         if not isinstance(call_id, str) or not isinstance(name, str) or not call_id:
             raise TranscriptError(f"{where}.{at}: a tool_use block needs an id and a name")
-        calls.append(Call(id=call_id, name=name, arguments=_field(block, "input")))
+        calls.append(Call(id=call_id, name=name, arguments=field(block, "input")))
     return calls
 
 
@@ -114,50 +111,45 @@ def _read_results(blocks: Sequence[Any], builder: TranscriptBuilder) -> None:
     # A message without a result still ends the assistant's turn.
     builder.other()
     for block in blocks:
-        call_id = _field(block, "tool_use_id")
-        if _field(block, "type") == "tool_result" and isinstance(call_id, str):
-            builder.result(call_id, _only_text(_field(block, "content")), failed=bool(_field(block, "is_error")))
-
-
-def _only_text(content: Any) -> str | None:
-    """The text of a result that holds exactly one text and nothing else."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Sequence) and not isinstance(content, bytes) and len(content) == 1:
-        text = _field(content[0], "text") if _field(content[0], "type") == "text" else None
-        return text if isinstance(text, str) else None
-    return None
+        call_id = field(block, "tool_use_id")
+        if field(block, "type") == "tool_result" and isinstance(call_id, str):
+            builder.result(call_id, only_text(field(block, "content"), "text"), failed=bool(field(block, "is_error")))
 
 
 def _block(part: Part) -> dict[str, Any]:
     match part:
-        case Text():
-            return _text(part.text)
-        case Json():
-            return _text(canonical_json(part.value))
-        case Image():
-            return {"type": "image", "source": _base64(part.data, part.media_type)}
-        case File():
-            return _document(part)
-        case ResourceLink():
-            link = {"type": "resource_link", "uri": part.uri, "name": part.name, "media_type": part.media_type}
-            return _text(canonical_json(link))
+        case Image(media_type=media_type) if media_type in _IMAGES:
+            return {"type": "image", "source": _base64(part.data, media_type)}
+        case File(media_type="application/pdf"):
+            return {"type": "document", "source": _base64(part.data, part.media_type), "title": part.name}
+        case Image() | File():
+            return _as_text(part)
         case Audio():
             raise TypeError("Anthropic Messages carries no audio; a mount refuses tools that declare it")
+        case _:
+            return _text(text_of(part))
 
 
-def _document(file: File) -> dict[str, Any]:
-    if file.media_type.startswith("text/"):
-        # The API knows one textual media type; a name says the rest.
-        source = {"type": "text", "media_type": "text/plain", "data": file.data.decode("utf-8", "replace")}
-    else:
-        source = _base64(file.data, file.media_type)
-    return {"type": "document", "source": source, "title": file.name}
+def _as_text(part: Image | File) -> dict[str, Any]:
+    """What the API has no block for: a file's text as a document where it is one, else a note of what it is.
+
+    A block that the API refuses would stand in the history for good, and the run could never go on.
+    """
+    name = part.name if isinstance(part, File) else None
+    try:
+        text = part.data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    if isinstance(part, File) and text.strip():
+        source = {"type": "text", "media_type": "text/plain", "data": text}
+        return {"type": "document", "source": source, "title": name}
+    note = {"type": str(part.kind), "name": name, "media_type": part.media_type, "bytes": len(part.data)}
+    return _text(canonical_json({**note, "note": "cannot be shown here"}))
 
 
 def _text(text: str) -> dict[str, Any]:
-    # The API refuses an empty text block.
-    return {"type": "text", "text": text or "(empty)"}
+    # The API refuses a text block without anything to read.
+    return {"type": "text", "text": text if text.strip() else "(empty)"}
 
 
 def _base64(data: bytes, media_type: str) -> dict[str, Any]:

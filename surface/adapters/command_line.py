@@ -67,7 +67,15 @@ def run(commands: Sequence[Command], prog: str, argv: Sequence[str] | None = Non
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs whichever installed subcommand is asked for: ``toolsurface``."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _main(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:
+        # Also while a part is being imported, which takes a second.
+        say("toolsurface: interrupted")
+        return INTERRUPTED
+
+
+def _main(arguments: list[str]) -> int:
     offered = {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
     commands: dict[str, Command] = {}
     missing: dict[str, str] = {}

@@ -1,28 +1,31 @@
 """The input model of a tool that is declared by a JSON Schema instead of a Python type (extra ``json-schema``).
 
 `validate` gives back the arguments themselves. Violations say the path and the constraint, never a value. The schema is
-compiled when it is first validated against, so a catalog of thousands of tools starts quickly.
+compiled when it is first validated against, so a catalog of thousands of tools starts quickly. Time is bounded whatever
+the arguments hold: patterns run on a linear engine, or with a limit where they need look-around. References outside the
+schema are never fetched.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema_rs import Draft202012Validator, FancyRegexOptions, ReferencingError, RegexOptions, ValidationError
 
-from surface.canonical import canonical_json
+from surface.canonical import canonical_bytes, canonical_json
 from surface.errors import ConfigurationError
 from surface.input_model import InputRejectedError, Violation, property_names, shown_path
 
 _SHOWN = 20
+_BACKTRACKS = 100_000
 
 
 class JsonSchemaInput:
-    """A JSON Schema (draft 2020-12) as an input model. References outside the schema itself are never fetched."""
+    """A JSON Schema (draft 2020-12) as an input model."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         try:
@@ -38,13 +41,35 @@ class JsonSchemaInput:
 
     def validate(self, arguments: Any) -> Any:
         """The arguments themselves; raises InputRejectedError, or ConfigurationError where the schema is none."""
-        violations = [
-            Violation(path=shown_path(list(error.absolute_path), self._declared), problem=_in_our_words(error))
-            for error, _ in zip(self._validator.iter_errors(arguments), range(_SHOWN), strict=False)
-        ]
+        validator = self._validator
+        try:
+            canonical_bytes(arguments)  # NaN, lone surrogates and what JSON cannot hold go no further
+            violations = [self._violation(error) for error in islice(validator.iter_errors(arguments), _SHOWN)]
+        except (TypeError, ValueError, RecursionError):
+            raise InputRejectedError([Violation(path="", problem="must be a JSON value of sensible depth")]) from None
         if violations:
             raise InputRejectedError(violations)
         return arguments
+
+    def _violation(self, error: ValidationError) -> Violation:
+        path = list(error.instance_path)
+        keyword = str(error.schema_path[-1]) if error.schema_path else ""
+        missing = getattr(error.kind, "property", None) if keyword == "required" else None
+        if isinstance(missing, str):
+            return Violation(path=shown_path([*path, missing], self._declared), problem="is required")
+        return Violation(
+            path=shown_path(path, self._declared), problem=_in_our_words(keyword, self._at(error.schema_path))
+        )
+
+    def _at(self, path: Sequence[str | int]) -> Any:
+        """What the schema says at a path."""
+        node: Any = self.json_schema
+        for step in path:
+            try:
+                node = node[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return node
 
     @cached_property
     def _declared(self) -> frozenset[str]:
@@ -54,15 +79,24 @@ class JsonSchemaInput:
     def _validator(self) -> Draft202012Validator:
         schema = self.json_schema
         try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            where = ".".join(map(str, error.absolute_path)) or "(root)"
+            return Draft202012Validator(schema, pattern_options=RegexOptions(), retriever=_refuse)
+        except (ValidationError, ReferencingError, ValueError):
+            pass
+        try:
+            # A pattern may need look-around, which the linear engine does not know.
+            return Draft202012Validator(
+                schema, pattern_options=FancyRegexOptions(backtrack_limit=_BACKTRACKS), retriever=_refuse
+            )
+        except (ValidationError, ReferencingError, ValueError) as error:
+            where = ".".join(map(str, getattr(error, "instance_path", ()))) or "(root)"
             raise ConfigurationError(f"schema.{where}: is no valid JSON Schema (draft 2020-12)") from None
-        return Draft202012Validator(schema)
+
+
+def _refuse(_uri: str) -> Any:
+    raise ValueError("references outside the schema are never fetched")
 
 
 _WORDS: Mapping[str, str] = {
-    "required": "lacks a required field (required here: {0})",
     "additionalProperties": "holds a field that is not known here",
     "unevaluatedProperties": "holds a field that is not known here",
     "type": "must be of type {0}",
@@ -76,7 +110,6 @@ _WORDS: Mapping[str, str] = {
     "minProperties": "must have at least {0} fields",
     "maxProperties": "must have at most {0} fields",
     "pattern": "must match the pattern {0}",
-    "format": "must have the format {0}",
     "minimum": "must be at least {0}",
     "maximum": "must be at most {0}",
     "exclusiveMinimum": "must be greater than {0}",
@@ -88,10 +121,8 @@ _WORDS: Mapping[str, str] = {
 }
 
 
-def _in_our_words(error: ValidationError) -> str:
-    words = _WORDS.get(str(error.validator))
+def _in_our_words(keyword: str, constraint: Any) -> str:
+    words = _WORDS.get(keyword)
     if words is None:
         return "is not valid"
-    constraint = error.validator_value
-    listed = ", ".join(map(str, constraint)) if isinstance(constraint, list) else str(constraint)
-    return words.format(listed)
+    return words.format(", ".join(map(str, constraint)) if isinstance(constraint, list) else constraint)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surface.adapters.openai_values import arguments_of, field, only_text, text_of
+from surface.adapters.message_values import arguments_of, field, only_text, text_of
 from surface.call import CallAnswer
 from surface.catalog import ManifestEntry
 from surface.content import PartKind

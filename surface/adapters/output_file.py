@@ -9,7 +9,7 @@ from pathlib import Path
 
 def write_whole(path: Path, data: bytes) -> None:
     """Writes beside, then renames over; the old file stays whole until the new one is. Raises OSError."""
-    descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=".toolsurface-")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -121,7 +121,7 @@ async def test_a_path_value_arrives_as_it_was_given(value: str) -> None:
     assert as_json(await answer_to(SHOP, "get_item", {"item_id": value})) == {"item": value}
 
 
-@pytest.mark.parametrize("value", ["", ".", "..", "a/b", "/", "../orders", "export", "\ud800"])
+@pytest.mark.parametrize("value", ["", ".", "..", "a/b", "/", "../orders", "export"])
 async def test_a_path_value_that_could_reach_another_route_is_refused(value: str) -> None:
     error = error_in(await answer_to(SHOP, "get_item", {"item_id": value}))
     assert error["code"] == "VALIDATION_ERROR"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from surface.errors import ConfigurationError
-from surface.identity import is_key, is_tool_name, require_key, require_run_id
+from surface.identity import catalog_digest, is_key, is_tool_name, require_key, require_run_id
 
 ODD = ["", "a b", "a/b", "a\n", "\na", "é", "a\x00", "\ud800", "a:b", "١"]  # noqa: RUF001 - an Arabic digit
 
@@ -37,3 +37,9 @@ def test_a_run_id_of_up_to_256_printable_ascii_bytes_is_taken_as_it_is(run_id: s
 def test_any_other_run_id_is_refused(run_id: str) -> None:
     with pytest.raises(ConfigurationError, match="run_id: needs 1-256 bytes of printable ASCII"):
         require_run_id(run_id)
+
+
+@pytest.mark.rule("CAT-3", "CAT-4")
+def test_a_catalog_digest_covers_every_tool_digest_in_whatever_order() -> None:
+    assert catalog_digest(["b", "a", "c"]) == catalog_digest(["a", "b", "c"])
+    assert len({catalog_digest(each) for each in ([], ["a"], ["a", "a"], ["a", "b"], ["a", "c"])}) == 5

@@ -16,7 +16,6 @@ from surface.input_model import (
     InputRejectedError,
     PydanticInput,
     Violation,
-    parse_json,
     property_names,
     shown_path,
 )
@@ -219,19 +218,3 @@ def test_property_names_are_found_at_any_depth() -> None:
 
 def test_a_path_shows_positions_and_declared_names_only() -> None:
     assert shown_path(["a", 3, "secret"], frozenset({"a"})) == "a.3.*"
-
-
-@pytest.mark.parametrize(("text", "value"), [("", {}), (" \n", {}), ('{"a": 1}', {"a": 1}), ("[]", [])])
-def test_a_providers_argument_string_is_read_and_an_empty_one_is_no_arguments(text: str, value: Any) -> None:
-    assert parse_json(text) == value
-
-
-@pytest.mark.rule("MNT-3")
-@pytest.mark.parametrize(
-    "text",
-    ["{", "{'a': 1}", "[" * 100_000, "1" * 5000, "\ufeff{}", SECRET],
-    ids=["cut", "odd", "deep", "huge", "bom", "word"],
-)
-def test_an_argument_string_that_is_no_json_is_rejected_without_showing_it(text: str) -> None:
-    with pytest.raises(InputRejectedError, match=r"^the arguments: must be valid JSON$"):
-        parse_json(text)

@@ -50,7 +50,7 @@ def tool_of(schema: dict[str, Any], handler: Any = lambda value, call: "done") -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "the arguments: lacks a required field (required here: path)"),
+        ({}, "path: is required"),
         ({"path": 7}, "path: must be of type string"),
         ({"path": SECRET}, "path: must match the pattern ^/"),
         ({"path": "/"}, "path: must have at least 2 characters"),

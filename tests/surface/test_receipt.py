@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import time
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -234,6 +235,26 @@ def test_a_text_over_the_bound_is_malformed_whatever_it_holds() -> None:
     text = SELECTED.to_json()
     assert parse_receipt(text.ljust(MAX_RECEIPT_CHARACTERS)) == SELECTED
     assert parse_receipt(text.ljust(MAX_RECEIPT_CHARACTERS + 1)) is Rejection.MALFORMED
+
+
+@pytest.mark.rule("RCP-2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"matches":[' + "{}," * 80_000 + "{}]}",
+        '{"selected":[' + "1," * 120_000 + "1]}",
+        '{"digests":[' + '"",' * 80_000 + '""]}',
+        "{" + ",".join(f'"{number}":1' for number in range(25_000)) + "}",
+        SELECTED.to_json()[:-1] + " " * 200_000,
+        '{"a":' * 40_000 + "1" + "}" * 40_000,
+    ],
+    ids=["matches", "names", "digests", "fields", "spaces", "depth"],
+)
+def test_the_longest_malformed_text_costs_little_for_every_step_reads_it_again(text: str) -> None:
+    assert len(text) <= MAX_RECEIPT_CHARACTERS
+    started = time.process_time()
+    assert parse_receipt(text) is Rejection.MALFORMED
+    assert time.process_time() - started < 0.1
 
 
 # RCP-6

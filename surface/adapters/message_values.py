@@ -1,4 +1,4 @@
-"""What OpenAI's two APIs share: fields of dictionaries or SDK objects, argument strings, text of parts."""
+"""What the dialects share: fields of dictionaries or SDK objects, argument strings, texts of results and parts."""
 
 from __future__ import annotations
 
