@@ -1,0 +1,1 @@
+"""The recovery matrix of the specification, each row with real processes and a real store."""
