@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: help demo test check fix serve bench clean
+.PHONY: help demo test check fix serve bench fuzz clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
@@ -38,6 +38,9 @@ serve: $(STAMP) ## the ranking service on the store of the last demo (ARGS="--st
 
 bench: $(STAMP) ## every benchmark, one table and one JSON line each
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: $(STAMP) ## ten minutes of hostile receipts and messages (ARGS="--seconds 60 --target receipt")
+	@$(BIN)/python -m fuzz $(ARGS)
 
 clean: ## what the other verbs made
 	rm -rf $(VENV) .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 """Every benchmark, one after the other: ``make bench``, or ``python -m benchmarks step quality``.
 
-Each prints one table and one JSON line; each can be run alone with its own options, see ``python -m benchmarks.NAME -h``.
+Each prints one table and one JSON line, and has options of its own: ``python -m benchmarks.NAME -h``.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ from surface._version import __version__
 from surface.activation import Activation
 from surface.call import CallContext, Outcome
 from surface.catalog import Manifest, ManifestEntry, build_tool_manifest
-from surface.content import Audio, File, Image, Json, PartKind, Presenter, ResourceLink, Text
+from surface.content import Audio, File, Image, Json, Part, PartKind, Presenter, ResourceLink, Text
 from surface.controller import DeferredAgentToolSurface, create_deferred_agent_tool_surface
 from surface.decorator import tool
+from surface.dialect import Dialect
 from surface.errors import (
     CatalogError,
     ConfigurationError,
@@ -27,12 +28,12 @@ from surface.errors import (
     TranscriptError,
     UnknownSurfaceError,
 )
-from surface.evidence import CallEvidence, SearchEvidence, StepEvidence
-from surface.hooks import CallReport, Hooks, Lifecycle, Refused
-from surface.input_model import InputModel, PydanticInput
+from surface.evidence import CallEvidence, Evidence, SearchEvidence, StepEvidence
+from surface.hooks import CallReport, FencedError, Hooks, Lifecycle, Refused
+from surface.input_model import InputModel, InputRejectedError, PydanticInput, Violation
 from surface.lexical_ranker import LexicalRanker
 from surface.limits import Limits
-from surface.mount import AgentMount, mount_agent
+from surface.mount import AgentMount, AgentRun, mount_agent
 from surface.mounted_run import MountedRun
 from surface.prepared_step import PreparedStep, StepChanges, StepView
 from surface.protocol import RankedName, RankReply
@@ -44,6 +45,7 @@ from surface.tool import Service, Tool, ToolIdentity
 __all__ = [
     "Activation",
     "AgentMount",
+    "AgentRun",
     "Audio",
     "CallContext",
     "CallEvidence",
@@ -51,11 +53,15 @@ __all__ = [
     "CatalogError",
     "ConfigurationError",
     "DeferredAgentToolSurface",
+    "Dialect",
     "DialectError",
+    "Evidence",
+    "FencedError",
     "File",
     "Hooks",
     "Image",
     "InputModel",
+    "InputRejectedError",
     "Json",
     "LexicalRanker",
     "Lifecycle",
@@ -64,6 +70,7 @@ __all__ = [
     "ManifestEntry",
     "MountedRun",
     "Outcome",
+    "Part",
     "PartKind",
     "PinsRefusedError",
     "PreparedStep",
@@ -93,6 +100,7 @@ __all__ = [
     "ToolSurfaceError",
     "TranscriptError",
     "UnknownSurfaceError",
+    "Violation",
     "__version__",
     "build_tool_manifest",
     "create_deferred_agent_tool_surface",

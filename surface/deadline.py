@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class OutOfTimeError(Exception):
+class OutOfTimeError(TimeoutError):
     """The work did not end within its deadline; it has been cancelled and is no longer waited for."""
 
 

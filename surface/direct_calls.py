@@ -6,6 +6,7 @@ Holds the rule for what a restart finds unanswered (MNT-9) and the evidence of e
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,8 @@ from surface.evidence import CallEvidence, Observer, report
 from surface.execution import Executor
 from surface.failure import failure_parts
 from surface.transcript import Call
+
+_log = logging.getLogger("toolsurface")
 
 OnInterrupted = Callable[[CallContext], bool | Awaitable[bool]]
 """Whether to run a call again that a restart found unanswered, although its tool is not declared repeatable."""
@@ -81,4 +84,10 @@ class DirectCalls:
         return answer
 
     async def _again(self, context: CallContext) -> bool:
-        return self.on_interrupted is not None and bool(await settle(self.on_interrupted(context)))
+        if self.on_interrupted is None:
+            return False
+        try:
+            return bool(await settle(self.on_interrupted(context)))
+        except Exception as error:  # noqa: BLE001 - whoever cannot decide has not decided to run it again
+            _log.error("the on_interrupted callback raised %s", type(error).__name__)
+            return False

@@ -60,7 +60,8 @@ class StepEvidence:
     """none, current or durable."""
     schema_bytes: int
     catalog_schema_bytes: int
-    limits: Limits
+    limits: Limits | None
+    """None for a mount without deferral."""
     seconds: float
 
 

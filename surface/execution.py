@@ -26,9 +26,10 @@ from surface.content import Json, Part, Text, checked
 from surface.deadline import OutOfTimeError, is_being_cancelled, within
 from surface.errors import ToolError
 from surface.failure import failure_parts
-from surface.hooks import CallReport, Fence, Hooks, Refused
+from surface.hooks import CallReport, Fence, FencedError, Hooks, Refused
 from surface.input_model import InputRejectedError, Violation
 from surface.transcript import UNPARSABLE
+from surface.worker_thread import in_thread
 
 _log = logging.getLogger("toolsurface")
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
@@ -41,10 +42,6 @@ class _Arguments:
 
     original: Any
     effective: Any
-
-
-class _FencedError(Exception):
-    """The run no longer owns its conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +94,7 @@ class Executor:
             raise InputRejectedError([Violation(path="", problem="must be valid JSON")])
         value = tool.input.validate(raw.effective)
         if self.fence is not None and not await settle(self.fence(call)):
-            raise _FencedError
+            raise FencedError
         lifecycle = tool.lifecycle
         if lifecycle is not None and lifecycle.before is not None:
             await settle(lifecycle.before(value, call))
@@ -128,7 +125,7 @@ async def _handle(handler: Callable[..., Any], value: Any, call: CallContext) ->
     # A thread cannot hand over every exception (StopIteration would hang the loop), and what it hands over may be
     # logged by asyncio; so it puts aside how it ended.
     ended: list[tuple[Any, BaseException | None]] = []
-    await asyncio.to_thread(_run_aside, handler, value, call, ended)
+    await in_thread(lambda: _run_aside(handler, value, call, ended))
     output, raised = ended[0]
     if raised is not None:
         raise raised
@@ -176,7 +173,7 @@ def _told(error: BaseException) -> tuple[str, str, str | None]:
         case InputRejectedError():
             shown = "; ".join(map(str, error.violations[:_SHOWN_VIOLATIONS]))
             return Outcome.VALIDATION_ERROR, shown, "Correct the arguments and call again."
-        case _FencedError():
+        case FencedError():
             return Outcome.FENCED, "This run no longer owns its conversation; nothing was done.", None
         case Refused():
             return Outcome.REFUSED, _text(error.message) or "This call was refused.", None

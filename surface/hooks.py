@@ -16,6 +16,10 @@ Fence = Callable[[CallContext], bool | Awaitable[bool]]
 """Whether the run still owns its conversation. Asked exactly once per call; False answers FENCED (MNT-4)."""
 
 
+class FencedError(Exception):
+    """The fence said no: what `Hooks.on_error` sees of it."""
+
+
 class Refused(Exception):  # noqa: N818 - what a lifecycle raises to say no; it is not a mistake
     """Raise it from `Lifecycle.before` to refuse a call; the message is for the model to read."""
 

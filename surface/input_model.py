@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
 
-from surface.canonical import canonical_json
+from surface.canonical import canonical_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +72,17 @@ class PydanticInput:
     def validate(self, arguments: Any) -> BaseModel:
         try:
             # As JSON, because that is what a model wrote: dates, bytes and enums arrive as strings.
-            return self.model.model_validate_json(canonical_json(arguments))
+            written = canonical_bytes(arguments)
+        except (ValueError, TypeError, RecursionError):
+            raise InputRejectedError([Violation(path="", problem="must be a JSON object")]) from None
+        try:
+            return self.model.model_validate_json(written)
         except ValidationError as error:
             declared = property_names(self.json_schema)
             raise InputRejectedError(
                 Violation(path=shown_path(detail["loc"], declared), problem=_in_our_words(detail))
                 for detail in error.errors(include_url=False, include_context=True, include_input=False)
             ) from None
-        except (ValueError, TypeError, RecursionError):
-            raise InputRejectedError([Violation(path="", problem="must be a JSON object")]) from None
 
 
 def property_names(schema: Mapping[str, Any]) -> frozenset[str]:

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from surface.activation import SelectionSource
 from surface.call import CallAnswer
 from surface.catalog import Catalog, Manifest, build_catalog
 from surface.dialect import Dialect, require_carried
 from surface.direct_calls import DirectCalls, OnInterrupted
-from surface.evidence import Observer
+from surface.evidence import Observer, StepEvidence, report
 from surface.execution import Executor
 from surface.hooks import Fence, Hooks
 from surface.identity import require_key, require_run_id
@@ -69,14 +70,33 @@ class AgentRun:
 
     async def prepare_step(self, messages: Sequence[Any]) -> PreparedStep:
         """Every tool, in the dialect of the messages; raises TranscriptError where they are not in its form."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
         self.dialect.read(messages)
         manifest = self.calls.catalog.manifest
-        return PreparedStep(
-            tools=self.dialect.advertise(manifest),
-            names=tuple(entry.name for entry in manifest),
-            activation=None,
-            changes=StepChanges(),
+        tools = self.dialect.advertise(manifest)
+        report(
+            self.calls.observer,
+            StepEvidence(
+                application=self.calls.application,
+                surface=self.calls.surface,
+                run_id=self.calls.run_id,
+                catalog=len(manifest),
+                base=len(manifest),
+                pinned=0,
+                selected=0,
+                active=len(manifest),
+                evicted=0,
+                ignored={},
+                source=SelectionSource.NONE,
+                schema_bytes=manifest.schema_bytes,
+                catalog_schema_bytes=manifest.schema_bytes,
+                limits=None,
+                seconds=clock() - started,
+            ),
         )
+        names = tuple(entry.name for entry in manifest)
+        return PreparedStep(tools=tools, names=names, activation=None, changes=StepChanges())
 
     async def dispatch(self, messages: Sequence[Any]) -> list[Any]:
         """The messages to append: an answer to every unanswered call of the last assistant turn, in call order."""

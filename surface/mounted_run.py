@@ -21,7 +21,7 @@ from surface.input_model import InputRejectedError
 from surface.prepared_step import PreparedStep, PrepareStep, StepChanges, StepView
 from surface.registry import CheckedSurface
 from surface.search import Searcher
-from surface.search_tool import SEARCH_INPUT, SearchInput
+from surface.search_tool import search_query
 from surface.transcript import UNPARSABLE, Call, Transcript
 
 Pins = Sequence[str] | Callable[[Any, Transcript], Sequence[str] | Awaitable[Sequence[str]]]
@@ -68,8 +68,8 @@ class MountedRun:
                 run_id=self.calls.run_id,
                 catalog=len(self.surface.catalog),
                 base=len(activation.base),
-                pinned=len(activation.pins),
-                selected=len(activation.selected),
+                pinned=len(set(activation.pins) & set(plan.names)),
+                selected=len(set(activation.selected) & set(plan.names)),
                 active=len(plan.names),
                 evicted=len(activation.evicted),
                 ignored={str(reason): count for reason, count in activation.ignored.items()},
@@ -102,7 +102,8 @@ class MountedRun:
         if not unanswered:
             return []
         plan = await self._plan(transcript.before_last())
-        searches = [call.id for call in transcript.steps[-1].calls if call.name == self.surface.search.name]
+        # Only a search that can be made uses up the budget.
+        searches = [call.id for call in transcript.steps[-1].calls if isinstance(self._query(call), str)]
         numbers = {call_id: plan.activation.searches + at for at, call_id in enumerate(searches, start=1)}
         answers = await asyncio.gather(
             *(
@@ -129,22 +130,30 @@ class MountedRun:
             run_id=self.calls.run_id,
             call_id=call.id,
             present=plan.present,
+            narrowed=not plan.changes.lets_through(call.name),
         )
 
     async def _search(self, call: Call, plan: _Plan, number: int) -> CallAnswer:
-        try:
-            asked = SEARCH_INPUT.validate(None if call.arguments is UNPARSABLE else call.arguments)
-        except InputRejectedError as rejected:
-            return self.calls.failure(call, Outcome.VALIDATION_ERROR, str(rejected), "Send one query in plain words.")
-        assert isinstance(asked, SearchInput)  # noqa: S101 - what SEARCH_INPUT makes
+        query = self._query(call)
+        if not isinstance(query, str):
+            return self.calls.failure(call, Outcome.VALIDATION_ERROR, str(query), "Send one query in plain words.")
         return await self.searcher.search(
-            asked.query,
+            query,
             surface=self.surface,
             run_id=self.calls.run_id,
             call_id=call.id,
             present=plan.present,
             number=number,
         )
+
+    def _query(self, call: Call) -> str | InputRejectedError | None:
+        """The query of a search call, or what is wrong with its arguments; None for a call of another tool."""
+        if call.name != self.surface.search.name:
+            return None
+        try:
+            return search_query(None if call.arguments is UNPARSABLE else call.arguments)
+        except InputRejectedError as rejected:
+            return rejected
 
     async def _plan(self, transcript: Transcript) -> _Plan:
         pins = await settle(self.pins(self.calls.context, transcript)) if callable(self.pins) else self.pins
@@ -161,12 +170,9 @@ class MountedRun:
             view = StepView(context=self.calls.context, transcript=transcript, active=activation.names)
             asked = await settle(self.application_step(view))
             changes = changes if asked is None else asked
-        names = activation.names
-        if changes.active_tools is not None:
-            names = tuple(name for name in names if name in activation.base or name in changes.active_tools)
         return _Plan(
             activation=activation,
-            names=names,
+            names=tuple(name for name in activation.names if name in activation.base or changes.lets_through(name)),
             present=checked_presence(self.surface, activation.pins, self.searcher.limits),
             changes=changes,
         )

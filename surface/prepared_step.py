@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from surface.activation import Activation
+from surface.errors import ConfigurationError
 from surface.transcript import Transcript
 
 
@@ -30,6 +31,14 @@ class StepChanges:
     model_settings: Mapping[str, Any] | None = None
     active_tools: Collection[str] | None = None
     """Narrows the selection and the pins to these names; it can neither widen the step nor take the base away."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.active_tools, str):
+            raise ConfigurationError("active_tools: needs a collection of names, not one string")
+
+    def lets_through(self, name: str) -> bool:
+        """Whether the application admits a tool of the selection or the pins."""
+        return self.active_tools is None or name in self.active_tools
 
 
 PrepareStep = Callable[[StepView], StepChanges | Awaitable[StepChanges | None] | None]

@@ -47,6 +47,8 @@ class Reason(StrEnum):
     """Tools fit the query, but none fits what is left under the ceilings."""
     QUERY_TOO_LONG = "query_too_long"
     SEARCH_BUDGET = "search_budget"
+    NARROWED = "narrowed"
+    """The application's own prepare-step does not let this tool through."""
 
 
 class Rejection(StrEnum):
@@ -194,7 +196,7 @@ class _ReceiptForm(_Strict):
     truncated: bool
     next: Annotated[str, StringConstraints(max_length=512)]
     provenance: _ProvenanceForm
-    reason: Literal["abstained", "ceilings", "query_too_long", "search_budget"] | None = None
+    reason: Literal["abstained", "ceilings", "query_too_long", "search_budget", "narrowed"] | None = None
     signature: _SignatureForm | None = None
 
 

@@ -104,10 +104,22 @@ class Searcher:
         return receipt_answer(receipt, call_id=call_id, tool=surface.search.name)
 
     def repair(
-        self, tool: str, *, surface: CheckedSurface, run_id: str, call_id: str, present: Mapping[str, int]
+        self,
+        tool: str,
+        *,
+        surface: CheckedSurface,
+        run_id: str,
+        call_id: str,
+        present: Mapping[str, int],
+        narrowed: bool,
     ) -> CallAnswer:
-        """The answer to a call of a known but inactive tool: a receipt for exactly that tool (REP-1)."""
-        fits = admit([tool], {tool: surface.weight(tool)}, room_beside(self.limits, present)).admitted
+        """The answer to a call of a known but inactive tool: a receipt for exactly that tool (REP-1).
+
+        Where the application does not let the tool through (`narrowed`), a receipt could not make it active.
+        """
+        room = room_beside(self.limits, present)
+        fits = () if narrowed else admit([tool], {tool: surface.weight(tool)}, room).admitted
+        refused = Reason.NARROWED if narrowed else Reason.CEILINGS
         status = Status.SEARCH_REQUIRED if fits else Status.SELECTION_REFUSED
         receipt = fitted(
             Receipt(
@@ -118,7 +130,7 @@ class Searcher:
                 next=NEXT[status],
                 selected=fits,
                 digests=tuple(surface.catalog.tools[name].digest for name in fits),
-                reason=None if fits else Reason.CEILINGS,
+                reason=None if fits else refused,
             ),
             {name: surface.entry(name).description for name in fits},
             max_bytes=self.limits.max_result_bytes,

@@ -7,6 +7,7 @@ tools each has. It is made from the catalog alone, so its bytes are the same in 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -33,6 +34,12 @@ class SearchInput(BaseModel):
 
 
 SEARCH_INPUT = PydanticInput(SearchInput)
+
+
+def search_query(arguments: Any) -> str:
+    """The query in the raw arguments of a search call; raises InputRejectedError."""
+    validated = SEARCH_INPUT.validate(arguments)
+    return SearchInput.model_validate(validated).query
 
 
 def search_entry(name: str, catalog: Catalog) -> ManifestEntry:

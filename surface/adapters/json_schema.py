@@ -125,4 +125,5 @@ def _in_our_words(keyword: str, constraint: Any) -> str:
     words = _WORDS.get(keyword)
     if words is None:
         return "is not valid"
-    return words.format(", ".join(map(str, constraint)) if isinstance(constraint, list) else constraint)
+    listed = constraint if isinstance(constraint, list) and keyword != "const" else [constraint]
+    return words.format(", ".join(each if isinstance(each, str) else canonical_json(each) for each in listed))

@@ -82,9 +82,10 @@ class TelemetryObserver:
             names.EVICTED: event.evicted,
             names.SCHEMA_BYTES: event.schema_bytes,
             names.CATALOG_BYTES: event.catalog_schema_bytes,
-            names.MAX_ACTIVE: event.limits.max_active_tools,
-            names.MAX_SCHEMA_BYTES: event.limits.max_schema_bytes,
         }
+        if event.limits is not None:
+            details[names.MAX_ACTIVE] = event.limits.max_active_tools
+            details[names.MAX_SCHEMA_BYTES] = event.limits.max_schema_bytes
         self._span(names.SPAN_STEP, event, labels | details)
 
     def _call(self, event: CallEvidence) -> None:

@@ -202,9 +202,9 @@ def test_the_command_names_what_can_never_be_selected(application: Path) -> None
     [
         (["shop_agent:small", "--steps", "0"], 2, "--steps: needs at least 1"),
         ([], 2, "MODULE:OBJECT"),
-        (["shop_agent"], 1, "needs the form MODULE:OBJECT"),
-        (["no_such_module:x"], 1, "there is no module no_such_module"),
-        (["shop_agent:other"], 1, "needs a DeferredAgentToolSurface"),
+        (["shop_agent"], 2, "needs the form MODULE:OBJECT"),
+        (["no_such_module:x"], 2, "there is no module no_such_module"),
+        (["shop_agent:other"], 2, "needs a DeferredAgentToolSurface"),
         (["shop_agent:faulty"], 1, "at least one surface"),
     ],
 )

@@ -106,10 +106,10 @@ BAD_REFERENCES = {
 
 
 @pytest.mark.parametrize(("reference", "message"), BAD_REFERENCES.items(), ids=BAD_REFERENCES)
-def test_a_reference_that_leads_nowhere_fails_and_says_which_part_is_wrong(
+def test_a_reference_that_leads_nowhere_is_wrong_use_and_says_which_part_is_wrong(
     folder: Path, capsys: pytest.CaptureFixture[str], reference: str, message: str
 ) -> None:
-    assert export(reference, "-o", "catalog.json") == 1
+    assert export(reference, "-o", "catalog.json") == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.startswith("toolsurface export: ")

@@ -9,6 +9,7 @@ import pytest
 
 from surface.errors import ConfigurationError
 from surface.limits import Admission, Limits, Room, admit, longest_prefix, room_beside
+from surface.protocol import MAX_LIMIT
 from surface.receipt import MAX_RECEIPT_CHARACTERS
 
 WEIGHTS = {"a": 10, "b": 20, "c": 30, "d": 1, "base": 5}
@@ -43,6 +44,13 @@ def test_no_receipt_may_weigh_more_than_can_be_read_again() -> None:
     Limits(max_result_bytes=MAX_RECEIPT_CHARACTERS)
     with pytest.raises(ConfigurationError, match=r"^limits\.max_result_bytes"):
         Limits(max_result_bytes=MAX_RECEIPT_CHARACTERS + 1)
+
+
+@pytest.mark.rule("SRC-4", "RCP-2")
+def test_no_search_may_select_more_names_than_a_receipt_can_hold() -> None:
+    Limits(max_results=MAX_LIMIT)
+    with pytest.raises(ConfigurationError, match=r"^limits\.max_results"):
+        Limits(max_results=MAX_LIMIT + 1)
 
 
 @pytest.mark.rule("SRC-5")

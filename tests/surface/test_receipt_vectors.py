@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from surface.receipt import Receipt, ReceiptSigner, Rejection, SigningKey, Status, parse_receipt
+from surface.receipt import Reason, Receipt, ReceiptSigner, Rejection, SigningKey, Status, parse_receipt
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "vectors" / "receipts.json").read_text(encoding="utf-8")
@@ -67,5 +67,7 @@ def test_a_forged_receipt_is_well_formed_and_not_genuine(vector: dict[str, str])
 
 
 @pytest.mark.rule("SRC-6")
-def test_the_valid_receipts_show_every_status() -> None:
-    assert {receipt_of(each["text"]).status for each in VECTORS["valid"]} == set(Status)
+def test_the_valid_receipts_show_every_status_and_every_reason() -> None:
+    receipts = [receipt_of(each["text"]) for each in VECTORS["valid"]]
+    assert {receipt.status for receipt in receipts} == set(Status)
+    assert {receipt.reason for receipt in receipts} == {None, *Reason}

@@ -208,7 +208,10 @@ TURNS = st.text(min_size=1, max_size=8) | st.lists(
     st.builds(ScriptedCall, NAMES, st.dictionaries(st.text(max_size=6), VALUES, max_size=3)), min_size=1, max_size=3
 )
 RESULTS = st.builds(
-    Recorded, st.integers(0, 9), st.text(min_size=1, max_size=8), st.sampled_from(["text", "json", "parts", "failure"])
+    Recorded,
+    st.integers(0, 9),
+    st.text(min_size=1, max_size=8).filter(str.strip),
+    st.sampled_from(["text", "json", "parts", "failure"]),
 )
 STORIES = st.lists(TURNS | RESULTS | st.just(Prompt()), max_size=10)
 

@@ -1,0 +1,31 @@
+"""A thread for one sync call. Not a pool: a call that is abandoned keeps its thread until it returns, and in a pool it
+would keep a place there too, until later calls ran out of time before they had begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+
+
+async def in_thread(work: Callable[[], None]) -> None:
+    """Runs `work` in a thread of its own, with the caller's context variables; `work` must not raise.
+
+    When the waiting is cancelled, the thread goes on by itself and its end interests nobody.
+    """
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    context = copy_context()
+
+    def run() -> None:
+        context.run(work)
+        try:
+            loop.call_soon_threadsafe(ended.set)
+        except RuntimeError:
+            # The loop has been closed meanwhile: nobody waits any more.
+            return
+
+    threading.Thread(target=run, name="toolsurface-call").start()
+    await ended.wait()
