@@ -205,12 +205,13 @@ def parse_receipt(text: str) -> Receipt | Rejection:
     if len(text) > MAX_RECEIPT_CHARACTERS:
         return Rejection.MALFORMED
     try:
-        value = json.loads(text, object_pairs_hook=_without_repeated_keys)
-        receipt = _from_form(_ReceiptForm.model_validate(value))
+        receipt = _from_form(_ReceiptForm.model_validate(json.loads(text)))
         again = receipt.to_json()
-        # A literal admits what is only equal (true for 1, 1.0 for 1), and a null stands for what is left out: the
-        # canonical text decides. Nearly every receipt is in canonical form already.
-        if (text != again and canonical_json(value) != again) or not _consistent(receipt):
+        # Nearly every receipt is in canonical form, which leaves nothing open. Another form may hide a repeated key, a
+        # null for what is left out, or what is only equal (true for 1, 1.0 for 1): its own canonical text decides.
+        if text != again and canonical_json(json.loads(text, object_pairs_hook=_without_repeated_keys)) != again:
+            return Rejection.MALFORMED
+        if not _consistent(receipt):
             return Rejection.MALFORMED
         again.encode("utf-8")  # a lone surrogate is no text
     except (ValidationError, ValueError, TypeError, RecursionError):
