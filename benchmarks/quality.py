@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ from selector.service import Selector
 from surface.protocol import MAX_LIMIT, RankedName, RankReply
 from surface.ranking import Ranker, RankRequest
 
-BENCH: Final = Path(__file__).parents[2] / "shared" / "bench"
+BENCH: Final = Path(os.environ.get("TOOLSURFACE_BENCH") or Path(__file__).parents[2] / "shared" / "bench")
 RRF_CONSTANT: Final = 60
 RANKERS: Final = (*LEGS, "rrf")
 

@@ -116,6 +116,18 @@ def test_every_link_of_the_documentation_leads_to_a_file() -> None:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 
 
+def test_every_test_that_the_documentation_names_exists() -> None:
+    known = {
+        name
+        for folder in ("tests", "surface/testing")
+        for file in (ROOT / folder).rglob("*.py")
+        for name in re.findall(r"def (test_\w+)", file.read_text(encoding="utf-8"))
+    }
+    for page in (ROOT / "docs").rglob("*.md"):
+        named = set(re.findall(r"`(test_\w+)`", page.read_text(encoding="utf-8")))
+        assert named <= known, f"{page.name} names {sorted(named - known)}"
+
+
 def test_every_command_of_the_readme_exists() -> None:
     listed = subprocess.run(
         [str(Path(sys.executable).parent / "toolsurface"), "--help"], capture_output=True, text=True, check=True
