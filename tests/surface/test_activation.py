@@ -13,7 +13,7 @@ from surface.errors import PinsRefusedError
 from surface.limits import Limits
 from surface.receipt import KIND, Receipt, ReceiptSigner, Rejection, SigningKey
 from surface.tool import Service
-from surface.transcript import Step
+from surface.transcript import Result, Step
 from tests.surface.shop import (
     ROOMY,
     RUN,
@@ -377,8 +377,9 @@ def test_a_receipt_that_was_cut_from_the_history_is_inactive() -> None:
 @pytest.mark.rule("ACT-9")
 @pytest.mark.parametrize("remnant", [None, "", "[cleared to save context]"])
 def test_a_result_that_compaction_emptied_is_inactive_and_legal(remnant: str | None) -> None:
-    assert selection(search_of("a"), step(searched(remnant))) == "a"
-    assert selection(step(searched(remnant))) == ""
+    emptied = replace(step(searched("")), results={"search-1": Result(text=remnant)})
+    assert selection(search_of("a"), emptied) == "a"
+    assert selection(emptied) == ""
 
 
 # ACT-6: ceilings and pins

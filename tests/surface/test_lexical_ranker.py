@@ -16,6 +16,7 @@ TOOLS: list[Tool | Service] = [
     make_tool("invoices_list", "List the invoices of a customer"),
     make_tool("weather", "Tell the forecast", schema={"type": "object", "properties": {"city": {}}}),
     Service(name="mail", tools=[make_tool("send", "Send a message")]),
+    make_tool("pay", service="banking"),
 ]
 
 
@@ -30,7 +31,13 @@ async def names(query: str, *, limit: int = 5) -> list[str]:
 
 @pytest.mark.parametrize(
     ("query", "best"),
-    [("show my invoice", "invoices_list"), ("forecast", "weather"), ("which city", "weather"), ("mail", "mail_send")],
+    [
+        ("show my invoice", "invoices_list"),
+        ("forecast", "weather"),
+        ("which city", "weather"),
+        ("mail", "mail_send"),
+        ("banking", "pay"),
+    ],
 )
 async def test_name_description_parameters_and_service_are_read(query: str, best: str) -> None:
     assert (await names(query))[0] == best

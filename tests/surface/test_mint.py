@@ -84,6 +84,23 @@ def test_the_last_selected_name_never_goes() -> None:
     assert (made.selected, made.matches, made.truncated) == (("one",), (), True)
 
 
+@pytest.mark.rule("SRC-4")
+def test_a_name_that_went_is_told_even_where_every_match_that_is_left_is_whole() -> None:
+    long = Receipt(
+        status=Status.SELECTED,
+        run_id="run-1",
+        surface="reader",
+        provenance=Provenance(ranker="lexical"),
+        next=NEXT[Status.SELECTED],
+        selected=("one", "n" * 128),
+        digests=("1" * 32, "2" * 32),
+    )
+    described = {"one": "First.", "n" * 128: "Second."}
+    made = fitted(long, described, max_bytes=long.size() - 1, signer=None, call_id="call-1")
+    assert made.matches == (Match(name="one", description="First."),)
+    assert (made.selected, made.truncated) == (("one",), True)
+
+
 @pytest.mark.rule("SRC-4", "RCP-5")
 def test_the_signature_stands_under_the_ceiling_too_and_covers_what_was_cut() -> None:
     for max_bytes in range(BARE + 120, BARE + 400, 7):
@@ -103,3 +120,4 @@ def test_a_receipt_that_selects_nothing_is_left_as_it_is() -> None:
 def test_a_receipt_that_fits_to_the_byte_is_not_cut() -> None:
     whole = fit(10_000, "First.", "Second.", "Third.")
     assert fit(whole.size(), "First.", "Second.", "Third.") == whole
+    assert fit(whole.size() - 1, "First.", "Second.", "Third.").truncated

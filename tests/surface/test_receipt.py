@@ -275,8 +275,9 @@ def test_a_store_that_writes_json_its_own_way_loses_nothing() -> None:
 
 
 @pytest.mark.rule("RCP-6")
-def test_an_older_sentence_of_what_to_do_next_stays_readable() -> None:
-    assert parse_receipt(changed(SELECTED, next="Call them.")) == replace(SELECTED, next="Call them.")
+@pytest.mark.parametrize("sentence", ["", "Call them.", "x" * 512])
+def test_a_sentence_of_another_release_stays_readable(sentence: str) -> None:
+    assert parse_receipt(changed(SELECTED, next=sentence)) == replace(SELECTED, next=sentence)
 
 
 # RCP-5

@@ -130,7 +130,7 @@ def test_the_signature_becomes_an_object_schema_that_takes_nothing_else() -> Non
         },
         "required": ["query"],
     }
-    with pytest.raises(InputRejectedError, match="is not a known field"):
+    with pytest.raises(InputRejectedError, match="holds a field that is not known here"):
         search.input.validate({"query": "x", "planted": 1})
 
 

@@ -70,12 +70,32 @@ def test_a_call_id_may_come_again_in_a_later_step_but_not_in_one() -> None:
 def test_unanswered_calls_are_those_of_the_last_step_in_their_order() -> None:
     builder = TranscriptBuilder()
     builder.assistant([call("forgotten")])
-    builder.other()
+    builder.end_turn()
     builder.assistant([call("c"), call("a"), call("b")])
     builder.result("a", None)
     transcript = builder.build()
     assert [each.id for each in transcript.unanswered] == ["c", "b"]
     assert [each.id for each in transcript.before_last().unanswered] == ["forgotten"]
+
+
+def test_a_call_that_something_else_follows_can_be_answered_no_more() -> None:
+    builder = TranscriptBuilder()
+    builder.assistant([call("a"), call("b")])
+    builder.result("a", None)
+    builder.other()
+    with pytest.raises(TranscriptError, match="something follows the last assistant turn"):
+        builder.build().unanswered  # noqa: B018 - asking raises
+    builder.assistant([])
+    assert builder.build().unanswered == ()
+
+
+def test_what_follows_a_turn_that_is_answered_is_nothing_odd() -> None:
+    builder = TranscriptBuilder()
+    builder.other()
+    builder.assistant([call("a")])
+    builder.result("a", None)
+    builder.other()
+    assert builder.build().unanswered == ()
 
 
 @pytest.mark.rule("CAT-1", "ACT-1")
