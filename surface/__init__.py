@@ -10,7 +10,7 @@ Dialects, the selector client and other technologies stand in `surface.adapters`
 
 from surface._version import __version__
 from surface.activation import Activation
-from surface.call import CallContext, Outcome
+from surface.call import CallAnswer, CallContext, Outcome
 from surface.catalog import Manifest, ManifestEntry, build_tool_manifest
 from surface.content import Audio, File, Image, Json, Part, PartKind, Presenter, ResourceLink, Text
 from surface.controller import DeferredAgentToolSurface, create_deferred_agent_tool_surface
@@ -20,6 +20,7 @@ from surface.errors import (
     CatalogError,
     ConfigurationError,
     DialectError,
+    Fault,
     PinsRefusedError,
     RankerUnavailable,
     StepError,
@@ -38,15 +39,17 @@ from surface.mounted_run import MountedRun
 from surface.prepared_step import PreparedStep, StepChanges, StepView
 from surface.protocol import RankedName, RankReply
 from surface.ranking import Ranker, RankRequest
-from surface.receipt import Receipt, ReceiptSigner, SigningKey, parse_receipt
+from surface.receipt import Reason, Receipt, ReceiptSigner, Rejection, SigningKey, Status, parse_receipt
 from surface.registry import Surface
 from surface.tool import Service, Tool, ToolIdentity
+from surface.transcript import Transcript
 
 __all__ = [
     "Activation",
     "AgentMount",
     "AgentRun",
     "Audio",
+    "CallAnswer",
     "CallContext",
     "CallEvidence",
     "CallReport",
@@ -56,6 +59,7 @@ __all__ = [
     "Dialect",
     "DialectError",
     "Evidence",
+    "Fault",
     "FencedError",
     "File",
     "Hooks",
@@ -81,13 +85,16 @@ __all__ = [
     "RankedName",
     "Ranker",
     "RankerUnavailable",
+    "Reason",
     "Receipt",
     "ReceiptSigner",
     "Refused",
+    "Rejection",
     "ResourceLink",
     "SearchEvidence",
     "Service",
     "SigningKey",
+    "Status",
     "StepChanges",
     "StepError",
     "StepEvidence",
@@ -98,6 +105,7 @@ __all__ = [
     "ToolError",
     "ToolIdentity",
     "ToolSurfaceError",
+    "Transcript",
     "TranscriptError",
     "UnknownSurfaceError",
     "Violation",

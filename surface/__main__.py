@@ -77,7 +77,7 @@ def _shown(advice: SurfaceAdvice, steps: int) -> str:
         f"surface {advice.surface}: {advice.tools} tools",
         f"  every tool in every step   {advice.whole_catalog:>12,} bytes a step",
         f"  first step, deferred       {advice.base:>12,} bytes",
-        f"  typical step, deferred     {advice.typical_step:>12,} bytes, and up to {advice.receipt:,} of receipt",
+        f"  typical step, deferred     {advice.typical_step:>12,} bytes, and {advice.receipt:,} of receipt",
         f"  a run of {steps} steps           {advice.run_whole:>12,} bytes against {advice.run_deferred:,} deferred",
         "  heaviest: " + ", ".join(f"{name} {weight:,}" for name, weight in list(advice.heaviest.items())[:5]),
     ]

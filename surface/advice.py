@@ -14,6 +14,10 @@ from statistics import mean
 from surface.limits import Limits
 from surface.registry import CheckedSurface, SurfaceRegistry
 
+_RECEIPT_BYTES = 450
+"""What a receipt weighs without its selection, at ids of ordinary length."""
+_MATCH_BYTES = 90
+"""What a selected tool adds beside its name and description: its name again, its digest, the braces."""
 HEAVIEST = 10
 """How many of the weightiest tools are worth naming."""
 
@@ -38,7 +42,7 @@ class SurfaceAdvice:
     typical_step: int
     """The base and one selection of average tools, as far as the ceilings let it: what a later step sends."""
     receipt: int
-    """The most that one search adds to the history."""
+    """What one search adds to the history, with average tools; never more than `max_result_bytes`."""
     run_whole: int
     """A run of `steps` steps that sends every tool each time."""
     run_deferred: int
@@ -67,6 +71,9 @@ def _advise(surface: CheckedSurface, limits: Limits, steps: int) -> SurfaceAdvic
     places = min(limits.max_results, limits.max_selected_tools, limits.max_active_tools - len(surface.base))
     room = limits.max_schema_bytes - base
     typical = base + (min(round(mean(hidden.values()) * min(places, len(hidden))), room) if hidden else 0)
+    matches = [_MATCH_BYTES + len(name) + len(surface.entry(name).description.encode()) for name in hidden]
+    found = round(mean(matches) * min(places, len(hidden))) if matches else 0
+    receipt = min(_RECEIPT_BYTES + found, limits.max_result_bytes)
     heaviest = sorted(weights, key=lambda name: (-weights[name], name))
     return SurfaceAdvice(
         surface=surface.key,
@@ -74,9 +81,9 @@ def _advise(surface: CheckedSurface, limits: Limits, steps: int) -> SurfaceAdvic
         whole_catalog=whole,
         base=base,
         typical_step=typical,
-        receipt=limits.max_result_bytes,
+        receipt=receipt,
         run_whole=steps * whole,
-        run_deferred=base + steps * (typical + limits.max_result_bytes),
+        run_deferred=base + steps * (typical + receipt),
         heaviest={name: weights[name] for name in heaviest[:HEAVIEST]},
         over_ceiling=tuple(name for name in heaviest if hidden.get(name, 0) > room),
     )

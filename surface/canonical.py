@@ -8,6 +8,7 @@ to travel in a receipt that a model reads, long enough that nobody finds a secon
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -21,7 +22,13 @@ def canonical_json(value: Any) -> str:
     Raises ValueError for NaN or infinities, TypeError for a value JSON cannot hold, RecursionError where the
     value nests deeper than the interpreter's stack.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):  # a read-only one, say: JSON knows dictionaries only
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} is no JSON value")
 
 
 def canonical_bytes(value: Any) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -18,8 +18,8 @@ from pydantic.errors import PydanticUserError
 from surface.canonical import canonical_bytes, canonical_json
 from surface.catalog_rules import duplicate_faults, entry_faults, shown
 from surface.errors import CatalogError, Fault
-from surface.identity import catalog_digest, tool_digest
-from surface.tool import Service, Tool, all_tools
+from surface.identity import catalog_digest, is_key, tool_digest
+from surface.tool import Service, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +83,8 @@ class CatalogTool:
 class Catalog:
     """An immutable, validated tool set. Made by `build_catalog`."""
 
-    manifest: Manifest
-    tools: Mapping[str, CatalogTool]
+    manifest: Manifest = field(repr=False)
+    tools: Mapping[str, CatalogTool] = field(repr=False)
     """By name, in the order of names; read-only."""
 
     @property
@@ -100,10 +100,32 @@ class Catalog:
 
 
 class Projector:
-    """Projects tools, each object once: surfaces that share a tool share its entry."""
+    """Projects tools, each object once: surfaces that share a tool or a service share its entries."""
 
     def __init__(self) -> None:
         self._done: dict[int, tuple[CatalogTool | None, list[Fault], Tool]] = {}
+        self._operations: dict[int, tuple[tuple[Tool, ...], Service]] = {}
+
+    def expand(self, offered: object) -> tuple[list[Tool], list[Fault]]:
+        """Runtime tools and the operations of services, in the order given, and what is no tool at all."""
+        if isinstance(offered, (str, bytes)) or not isinstance(offered, Iterable):
+            return [], [Fault(where="tools", problem="needs a list of tools and services")]
+        tools: list[Tool] = []
+        faults: list[Fault] = []
+        for at, each in enumerate(offered):
+            members: tuple[object, ...] = tuple(each.tools) if isinstance(each, Service) else (each,)
+            wrong = [problem for problem in map(_no_tool, members) if problem is not None]
+            faults.extend(Fault(where=f"tools.{at}", problem=problem) for problem in wrong)
+            if isinstance(each, Service) and not wrong:
+                tools.extend(self._operations_of(each))
+            else:
+                tools.extend(one for one in members if isinstance(one, Tool) and _no_tool(one) is None)
+        return tools, faults
+
+    def _operations_of(self, service: Service) -> tuple[Tool, ...]:
+        if id(service) not in self._operations:
+            self._operations[id(service)] = (service.operations(), service)
+        return self._operations[id(service)][0]
 
     def project(self, tool: Tool) -> tuple[CatalogTool | None, list[Fault]]:
         """The tool's projection, or what is wrong with it."""
@@ -113,6 +135,14 @@ class Projector:
             # The tool stands in the table too, so that its id is not given to another object meanwhile.
             known = self._done[id(tool)] = (projected, faults, tool)
         return known[0], known[1]
+
+
+def _no_tool(offered: object) -> str | None:
+    """Why something offered as a tool is none at all."""
+    if not isinstance(offered, Tool):
+        return f"is a {type(offered).__name__}, not a tool; decorate a function with @tool"
+    name: object = offered.name
+    return None if isinstance(name, str) else "the name must be text"
 
 
 def build_catalog(tools: Iterable[Tool | Service], projector: Projector | None = None) -> Catalog:
@@ -125,8 +155,9 @@ def build_catalog(tools: Iterable[Tool | Service], projector: Projector | None =
 
 def try_catalog(tools: Iterable[Tool | Service], projector: Projector) -> tuple[Catalog | None, list[Fault]]:
     """The catalog of a tool set, or everything that is wrong with it, in the order of names."""
-    given = sorted(all_tools(tools), key=lambda tool: tool.name)
-    faults = duplicate_faults(tool.name for tool in given)
+    expanded, faults = projector.expand(tools)
+    given = sorted(expanded, key=lambda tool: tool.name)
+    faults.extend(duplicate_faults(tool.name for tool in given))
     projected: dict[str, CatalogTool] = {}
     for tool in given:
         made, problems = projector.project(tool)
@@ -156,7 +187,10 @@ def _project(tool: Tool) -> tuple[CatalogTool | None, list[Fault]]:
         return None, [
             Fault(where=shown(tool.name), problem=f"its input model gives no JSON Schema ({type(error).__name__})")
         ]
-    faults = entry_faults(tool.name, tool.description, schema, tool.service)
+    faults = entry_faults(tool.name, tool.description, schema)
+    if tool.service is not None and not is_key(tool.service):
+        # It stands in the search tool's description: it must be a word there, not a sentence.
+        faults.append(Fault(where=shown(tool.name), problem="the service's name needs 1-64 of A-Z a-z 0-9 _ . -"))
     if not faults and "type" not in schema:
         # A recursive model is a bare reference at its top; providers want to read there that it is an object.
         schema = {"type": "object", **schema}
@@ -164,6 +198,9 @@ def _project(tool: Tool) -> tuple[CatalogTool | None, list[Fault]]:
         faults.append(Fault(where=shown(tool.name), problem="a presenter needs an output type; declare one"))
     if tool.timeout is not None and not tool.timeout > 0:
         faults.append(Fault(where=shown(tool.name), problem="timeout: needs more than 0 seconds, or None"))
+    if isinstance(tool.output, str):
+        faults.append(Fault(where=shown(tool.name), problem="the output type is a string; give the type itself"))
+        return None, faults
     try:
         output = None if tool.output is None else TypeAdapter(tool.output)
     except PydanticUserError as error:

@@ -20,16 +20,16 @@ MAX_SCHEMA_DEPTH = 100
 _SHOWN = 200
 
 
-def entry_faults(name: str, description: str, input_schema: Any, service: str | None = None) -> list[Fault]:
+def entry_faults(name: str, description: object, input_schema: Any) -> list[Fault]:
     """Everything that is wrong with what a model or a ranker reads of one tool."""
     where = shown(name)
     faults: list[Fault] = []
     if not is_tool_name(name):
         faults.append(Fault(where=where, problem=f"the name must match {TOOL_NAME.pattern}; rename the tool"))
-    if not _is_text(name) or not _is_text(description):
+    if not isinstance(description, str):
+        faults.append(Fault(where=where, problem="the description must be text"))
+    elif not _is_text(name) or not _is_text(description):
         faults.append(Fault(where=where, problem="name or description is not valid Unicode (a lone surrogate)"))
-    if service is not None and not _is_text(service):
-        faults.append(Fault(where=where, problem="the service's name is not valid Unicode (a lone surrogate)"))
     faults.extend(Fault(where=where, problem=problem) for problem in _schema_problems(input_schema))
     return faults
 
@@ -50,7 +50,11 @@ def shown(name: str) -> str:
 
 
 def _is_text(value: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in value)
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _schema_problems(schema: Any) -> list[str]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from surface.dialect import Dialect, require_carried
-from surface.direct_calls import DirectCalls, OnInterrupted
+from surface.direct_calls import DEFAULT_CONCURRENCY, DirectCalls, OnInterrupted
 from surface.errors import ConfigurationError
 from surface.evidence import Observer
 from surface.execution import Executor
 from surface.guarded_ranking import GuardedRanking
 from surface.hooks import Fence, Hooks
-from surface.identity import require_key, require_run_id
+from surface.identity import require_at_least_one, require_key, require_run_id
 from surface.lexical_ranker import LexicalRanker
 from surface.limits import Limits
 from surface.mounted_run import MountedRun, Pins
@@ -39,6 +39,7 @@ class DeferredAgentToolSurface:
     executor: Executor
     observer: Observer | None
     on_interrupted: OnInterrupted | None
+    max_concurrent_calls: int
 
     def mount(
         self,
@@ -70,6 +71,7 @@ class DeferredAgentToolSurface:
                 executor=self.executor,
                 on_interrupted=self.on_interrupted,
                 observer=self.observer,
+                max_concurrent=self.max_concurrent_calls,
             ),
             pins=pins,
             application_step=prepare_step,
@@ -91,16 +93,21 @@ def create_deferred_agent_tool_surface(
     fence: Fence | None = None,
     observer: Observer | None = None,
     on_interrupted: OnInterrupted | None = None,
+    max_concurrent_calls: int = DEFAULT_CONCURRENCY,
 ) -> DeferredAgentToolSurface:
     """The deferred tool surface of an application.
 
     Without a `ranker` the local lexical one answers every search; with one, it answers when that cannot within
-    `search_deadline` seconds. Without a `signer`, whoever can write the message history can forge an activation:
-    deferral is visibility, never authorization.
+    `search_deadline` seconds. At most `max_concurrent_calls` calls of one step run at once. Without a `signer`, whoever
+    can write the message history can forge an activation: deferral is visibility, never authorization.
 
     Raises CatalogError with every fault of every surface, DialectError with every name or content kind that the
     dialect cannot carry, ConfigurationError where a setting is out of its range.
     """
+    if not hasattr(dialect, "advertise"):
+        raise ConfigurationError("dialect: needs a Dialect, such as ANTHROPIC_MESSAGES of surface.adapters")
+    if ranker is not None and not hasattr(ranker, "rank"):
+        raise ConfigurationError("ranker: needs a Ranker, such as SelectorClient(url) of surface.adapters")
     limits = limits or Limits()
     smallest = smallest_receipt_bytes(signed=signer is not None)
     if limits.max_result_bytes < smallest:
@@ -110,8 +117,8 @@ def create_deferred_agent_tool_surface(
         )
     if not search_deadline > 0:
         raise ConfigurationError("search_deadline: needs more than 0 seconds")
-    if max_searches_per_run is not None and max_searches_per_run < 1:
-        raise ConfigurationError("max_searches_per_run: needs at least 1, or None for no budget")
+    if max_searches_per_run is not None:
+        require_at_least_one("max_searches_per_run", max_searches_per_run)
     registry = build_registry(application, surfaces, limits=limits, search_tool=search_tool)
     require_carried(dialect, *(made.catalog for made in registry.surfaces.values()), search_tool=search_tool)
     local = LexicalRanker(registry.surfaces.values())
@@ -131,4 +138,5 @@ def create_deferred_agent_tool_surface(
         executor=Executor(hooks=hooks or Hooks(), fence=fence),
         observer=observer,
         on_interrupted=on_interrupted,
+        max_concurrent_calls=require_at_least_one("max_concurrent_calls", max_concurrent_calls),
     )

@@ -31,6 +31,9 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     if not ended:
         raise asyncio.CancelledError
     value, raised = ended[0]
+    if isinstance(raised, GeneratorExit):
+        # Raised here it would read as somebody closing our own coroutine.
+        raise RuntimeError("the work raised GeneratorExit") from raised  # noqa: TRY004 - it is no question of types
     if raised is not None:
         raise raised
     return value

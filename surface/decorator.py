@@ -78,9 +78,12 @@ def tool(
     """
 
     def decorate(function: Callable[..., Any]) -> Tool:
+        if not inspect.isroutine(function):
+            raise ConfigurationError(f"@tool: needs a function, not a {type(function).__name__}; use Tool(...) for it")
         documented = docstring_parser.parse(inspect.getdoc(function) or "")
         hints = _hints(function)
-        context_name = next((key for key, hint in hints.items() if _asks_for_context(hint)), None)
+        asking = (key for key, hint in hints.items() if key != "return" and _asks_for_context(hint))
+        context_name = next(asking, None)
         if input is None:
             model = _model_of(function, hints, {item.arg_name: item.description for item in documented.params})
             handler = _by_keyword(function, context_name)

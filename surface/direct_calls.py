@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from surface.failure import failure_parts
 from surface.transcript import Call
 
 _log = logging.getLogger("toolsurface")
+
+DEFAULT_CONCURRENCY = 16
 
 OnInterrupted = Callable[[CallContext], bool | Awaitable[bool]]
 """Whether to run a call again that a restart found unanswered, although its tool is not declared repeatable."""
@@ -36,6 +38,20 @@ class DirectCalls:
     executor: Executor
     on_interrupted: OnInterrupted | None
     observer: Observer | None
+    max_concurrent: int
+    """How many calls of one step run at once; the others wait their turn, outside their own timeouts."""
+
+    async def answer_all(
+        self, calls: Sequence[Call], route: Callable[[Call], Awaitable[CallAnswer]], known: Container[str]
+    ) -> list[CallAnswer]:
+        """The answers to the calls of one step, concurrently made, in call order; `known` names may be reported."""
+        places = asyncio.Semaphore(self.max_concurrent)
+
+        async def answer(call: Call) -> CallAnswer:
+            async with places:
+                return await self._witnessed(call, route(call), known=call.name in known)
+
+        return await asyncio.gather(*(answer(call) for call in calls))
 
     async def run(self, call: Call, *, restarted: bool) -> CallAnswer:
         """Runs a call of a tool that is active; after a restart only where it may have no second effect."""
@@ -61,7 +77,7 @@ class DirectCalls:
         parts = failure_parts(outcome, message, hint)
         return CallAnswer(call_id=call.id, tool=call.name, parts=parts, outcome=outcome)
 
-    async def witnessed(self, call: Call, answering: Awaitable[CallAnswer], *, known: bool) -> CallAnswer:
+    async def _witnessed(self, call: Call, answering: Awaitable[CallAnswer], *, known: bool) -> CallAnswer:
         """The answer, with its evidence reported. An unknown name is text of the model's and is not reported."""
         clock = asyncio.get_running_loop().time
         started = clock()

@@ -9,7 +9,10 @@
     │   └── PinsRefusedError      pins are unknown, repeated, or over a ceiling
     ├── TranscriptError           the caller's: the messages are not in the dialect's form
     ├── RankerUnavailable         the ranker's: it could not answer; the search falls back
-    └── ToolError                 for the model to read: code, message, hint
+    ├── ToolError                 for the model to read: code, message, hint
+    ├── Refused                   a lifecycle's no to one call (surface.hooks)
+    ├── FencedError               a fence's no to one call (surface.hooks)
+    └── InputRejectedError        arguments that break their input model (surface.input_model)
 
 No error holds query text, prompts, arguments, results or descriptions (EVD-2).
 """

@@ -43,6 +43,14 @@ class _Arguments:
     original: Any
     effective: Any
 
+    @staticmethod
+    def reported(arguments: Any) -> Any:
+        """What a hook may do with as it likes: the messages are the run's only state, and must stay as they are."""
+        try:
+            return deepcopy(arguments)
+        except RecursionError:
+            return UNPARSABLE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
@@ -61,29 +69,30 @@ class Executor:
         try:
             parts = await self._run(made, raw, call)
             outcome = Outcome.OK
-        except asyncio.CancelledError as error:
-            outcome, parts = _failure(error)
-            if is_being_cancelled():
-                raise
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever a handler raises becomes a typed error
+        except BaseException as error:
+            # Whatever a handler raises becomes a typed error; only the end of our own task goes on.
+            if is_being_cancelled():
+                outcome = Outcome.CANCELLED
+                raise
             await self._tell(self.hooks.on_error, error, call, name="on_error")
             outcome, parts = _failure(error)
+            if outcome == Outcome.INTERNAL:
+                _log.error("tool %s failed: %s", call.tool, type(error).__name__)
         finally:
             report = CallReport(
                 call=call,
                 outcome=outcome,
                 seconds=clock() - started,
-                original_arguments=raw.original,
-                effective_arguments=raw.effective,
+                original_arguments=raw.reported(raw.original),
+                effective_arguments=raw.reported(raw.effective),
             )
             await self._tell(self.hooks.after_call, report, name="after_call")
         return CallAnswer(call_id=call.call_id, tool=call.tool, parts=parts, outcome=outcome)
 
     async def _run(self, made: CatalogTool, raw: _Arguments, call: CallContext) -> tuple[Part, ...]:
         tool = made.tool
-        # The messages are the run's only state: whatever a hook or a handler does to its arguments stays here.
         try:
             raw.effective = deepcopy(raw.original)
         except RecursionError:
@@ -92,7 +101,8 @@ class Executor:
             raw.effective = await settle(self.hooks.before_call(raw.effective, call))
         if raw.effective is UNPARSABLE:
             raise InputRejectedError([Violation(path="", problem="must be valid JSON")])
-        value = tool.input.validate(raw.effective)
+        # An input model may hand on what it was given, and a handler may edit it.
+        value = tool.input.validate(deepcopy(raw.effective))
         if self.fence is not None and not await settle(self.fence(call)):
             raise FencedError
         lifecycle = tool.lifecycle

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from surface.call import CallContext
+from surface.errors import ToolSurfaceError
 
 Fence = Callable[[CallContext], bool | Awaitable[bool]]
 """Whether the run still owns its conversation. Asked exactly once per call; False answers FENCED (MNT-4)."""
 
 
-class FencedError(Exception):
+class FencedError(ToolSurfaceError):
     """The fence said no: what `Hooks.on_error` sees of it."""
 
 
-class Refused(Exception):  # noqa: N818 - what a lifecycle raises to say no; it is not a mistake
+class Refused(ToolSurfaceError):  # noqa: N818 - what a lifecycle raises to say no; it is not a mistake
     """Raise it from `Lifecycle.before` to refuse a call; the message is for the model to read."""
 
     def __init__(self, message: str = "This call was refused.") -> None:
@@ -53,11 +54,12 @@ class CallReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Callbacks around every call of a mount."""
+    """Callbacks around every call of a tool; a search is none."""
 
     before_call: Callable[[Any, CallContext], Any] | None = None
     """Gets the raw arguments and returns the ones to validate (the same, or a replacement)."""
     after_call: Callable[[CallReport], Awaitable[None] | None] | None = None
     """Always called once; its own failure is logged by class name and swallowed."""
     on_error: Callable[[Exception, CallContext], Awaitable[None] | None] | None = None
-    """Sees the exception as it was raised; its own failure is logged by class name and swallowed."""
+    """Sees the exception as it was raised, SystemExit and its like too; its own failure is logged by class name and
+    swallowed."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from surface.canonical import digest
 from surface.errors import ConfigurationError
@@ -17,28 +17,35 @@ KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 RUN_ID = re.compile(r"[\x20-\x7e]{1,256}")
 
 
-def is_tool_name(name: str) -> bool:
+def is_tool_name(name: object) -> TypeGuard[str]:
     """Whether a catalog may hold a tool of this name (CAT-2)."""
-    return TOOL_NAME.fullmatch(name) is not None
+    return isinstance(name, str) and TOOL_NAME.fullmatch(name) is not None
 
 
-def is_key(key: str) -> bool:
-    """Whether a surface or an application may have this name."""
-    return KEY.fullmatch(key) is not None
+def is_key(key: object) -> TypeGuard[str]:
+    """Whether a surface, an application or a service may have this name."""
+    return isinstance(key, str) and KEY.fullmatch(key) is not None
 
 
-def require_key(field: str, key: str) -> str:
+def require_key(field: str, key: object) -> str:
     """`key` itself; raises ConfigurationError naming `field` where it is no valid key."""
     if not is_key(key):
         raise ConfigurationError(f"{field}: needs 1-64 characters of A-Z a-z 0-9 _ . -")
     return key
 
 
-def require_run_id(run_id: str) -> str:
+def require_run_id(run_id: object) -> str:
     """`run_id` itself; raises ConfigurationError where it is not 1-256 bytes of printable ASCII."""
-    if RUN_ID.fullmatch(run_id) is None:
+    if not isinstance(run_id, str) or RUN_ID.fullmatch(run_id) is None:
         raise ConfigurationError("run_id: needs 1-256 bytes of printable ASCII")
     return run_id
+
+
+def require_at_least_one(field: str, number: object) -> int:
+    """`number` itself; raises ConfigurationError naming `field` where it is no whole number of at least 1."""
+    if type(number) is not int or number < 1:
+        raise ConfigurationError(f"{field}: needs a whole number of at least 1")
+    return number
 
 
 def tool_digest(*, name: str, description: str, input_schema: Mapping[str, Any], service: str | None) -> str:

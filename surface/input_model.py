@@ -15,6 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
 
 from surface.canonical import canonical_bytes
+from surface.errors import ToolSurfaceError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class Violation:
         return f"{self.path or 'the arguments'}: {self.problem}"
 
 
-class InputRejectedError(Exception):
+class InputRejectedError(ToolSurfaceError):
     """Raw arguments break their input model; becomes a VALIDATION_ERROR."""
 
     def __init__(self, violations: Iterable[Violation]) -> None:
@@ -80,7 +81,11 @@ class PydanticInput:
         except ValidationError as error:
             declared = property_names(self.json_schema)
             raise InputRejectedError(
-                Violation(path=shown_path(detail["loc"], declared), problem=_in_our_words(detail))
+                # An unknown field is named by where it stands: its own name is the caller's text.
+                Violation(
+                    path=shown_path(detail["loc"][: -1 if detail["type"] == "extra_forbidden" else None], declared),
+                    problem=_in_our_words(detail),
+                )
                 for detail in error.errors(include_url=False, include_context=True, include_input=False)
             ) from None
 
@@ -108,7 +113,7 @@ def shown_path(path: Sequence[str | int], declared: frozenset[str]) -> str:
 # Pydantic's error types whose constraint is worth saying; the words are ours, the numbers are the schema's.
 _WORDS: Mapping[str, str] = {
     "missing": "is required",
-    "extra_forbidden": "is not a known field",
+    "extra_forbidden": "holds a field that is not known here",
     "json_invalid": "must be valid JSON",
     "model_type": "must be an object",
     "dict_type": "must be an object",

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from surface.errors import ConfigurationError
+from surface.identity import require_at_least_one
 from surface.protocol import MAX_LIMIT
 from surface.receipt import MAX_RECEIPT_CHARACTERS
 
@@ -34,9 +35,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for field in self.__dataclass_fields__:
-            value = getattr(self, field)
-            if type(value) is not int or value < 1:
-                raise ConfigurationError(f"limits.{field}: needs a whole number of at least 1")
+            require_at_least_one(f"limits.{field}", getattr(self, field))
         if self.max_results > MAX_LIMIT:
             raise ConfigurationError(f"limits.max_results: at most {MAX_LIMIT}, the most a ranker is asked for")
         if self.max_result_bytes > MAX_RECEIPT_CHARACTERS:

@@ -15,11 +15,11 @@ from surface.activation import SelectionSource
 from surface.call import CallAnswer
 from surface.catalog import Catalog, Manifest, build_catalog
 from surface.dialect import Dialect, require_carried
-from surface.direct_calls import DirectCalls, OnInterrupted
+from surface.direct_calls import DEFAULT_CONCURRENCY, DirectCalls, OnInterrupted
 from surface.evidence import Observer, StepEvidence, report
 from surface.execution import Executor
 from surface.hooks import Fence, Hooks
-from surface.identity import require_key, require_run_id
+from surface.identity import require_at_least_one, require_key, require_run_id
 from surface.prepared_step import PreparedStep, StepChanges
 from surface.tool import Service, Tool
 from surface.transcript import Call
@@ -38,6 +38,7 @@ class AgentMount:
     executor: Executor
     observer: Observer | None
     on_interrupted: OnInterrupted | None
+    max_concurrent_calls: int
 
     @property
     def manifest(self) -> Manifest:
@@ -57,6 +58,7 @@ class AgentMount:
                 executor=self.executor,
                 on_interrupted=self.on_interrupted,
                 observer=self.observer,
+                max_concurrent=self.max_concurrent_calls,
             ),
         )
 
@@ -108,14 +110,11 @@ class AgentRun:
 
     async def _answer(self, messages: Sequence[Any], *, restarted: bool) -> list[Any]:
         unanswered = self.dialect.read(messages).unanswered
-        answers = await asyncio.gather(
-            *(
-                self.calls.witnessed(
-                    call, self._route(call, restarted=restarted), known=call.name in self.calls.catalog
-                )
-                for call in unanswered
-            )
-        )
+
+        async def route(call: Call) -> CallAnswer:
+            return await self._route(call, restarted=restarted)
+
+        answers = await self.calls.answer_all(unanswered, route, self.calls.catalog)
         return self.dialect.answer(answers)
 
     async def _route(self, call: Call, *, restarted: bool) -> CallAnswer:
@@ -133,11 +132,12 @@ def mount_agent(
     fence: Fence | None = None,
     observer: Observer | None = None,
     on_interrupted: OnInterrupted | None = None,
+    max_concurrent_calls: int = DEFAULT_CONCURRENCY,
 ) -> AgentMount:
     """Mounts a whole tool set.
 
     Raises CatalogError with every fault of the tool set, DialectError with every name or content kind that the
-    dialect cannot carry.
+    dialect cannot carry, ConfigurationError where a setting is out of its range.
     """
     catalog = build_catalog(tools)
     require_carried(dialect, catalog)
@@ -148,4 +148,5 @@ def mount_agent(
         executor=Executor(hooks=hooks or Hooks(), fence=fence),
         observer=observer,
         on_interrupted=on_interrupted,
+        max_concurrent_calls=require_at_least_one("max_concurrent_calls", max_concurrent_calls),
     )

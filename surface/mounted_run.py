@@ -16,6 +16,7 @@ from surface.activation import Activation, activate, checked_presence
 from surface.call import CallAnswer, Outcome, settle
 from surface.dialect import Dialect
 from surface.direct_calls import DirectCalls
+from surface.errors import PinsRefusedError
 from surface.evidence import StepEvidence, report
 from surface.input_model import InputRejectedError
 from surface.prepared_step import PreparedStep, PrepareStep, StepChanges, StepView
@@ -105,16 +106,12 @@ class MountedRun:
         # Only a search that can be made uses up the budget.
         searches = [call.id for call in transcript.steps[-1].calls if isinstance(self._query(call), str)]
         numbers = {call_id: plan.activation.searches + at for at, call_id in enumerate(searches, start=1)}
-        answers = await asyncio.gather(
-            *(
-                self.calls.witnessed(
-                    call,
-                    self._route(call, plan, restarted=restarted, number=numbers.get(call.id, 0)),
-                    known=call.name in self.surface.catalog or call.name == self.surface.search.name,
-                )
-                for call in unanswered
-            )
-        )
+
+        async def route(call: Call) -> CallAnswer:
+            return await self._route(call, plan, restarted=restarted, number=numbers.get(call.id, 0))
+
+        known = self.surface.catalog.tools.keys() | {self.surface.search.name}
+        answers = await self.calls.answer_all(unanswered, route, known)
         return self.dialect.answer(answers)
 
     async def _route(self, call: Call, plan: _Plan, *, restarted: bool, number: int) -> CallAnswer:
@@ -157,6 +154,8 @@ class MountedRun:
 
     async def _plan(self, transcript: Transcript) -> _Plan:
         pins = await settle(self.pins(self.calls.context, transcript)) if callable(self.pins) else self.pins
+        if isinstance(pins, str):
+            raise PinsRefusedError("pins: needs a list of names, not one string")
         activation = activate(
             transcript,
             run_id=self.calls.run_id,

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, 
 
 from surface.canonical import canonical_json
 from surface.errors import ConfigurationError
+from surface.identity import require_key
 from surface.protocol import MAX_LIMIT, Code, Digest, Key
 
 KIND: Literal["toolsurface.receipt"] = "toolsurface.receipt"
@@ -66,7 +67,7 @@ NEXT: dict[Status, str] = {
     Status.SELECTED: "These tools are active from your next step on: call them directly by name.",
     Status.SEARCH_REQUIRED: "This tool was not active and did not run. It is active from now on: call it again.",
     Status.NO_MATCH: "Nothing in this catalog fits. Rephrase once in other words, or go on without a tool.",
-    Status.SELECTION_REFUSED: "Nothing was selected; what was active still is. Go on with that, or search for less.",
+    Status.SELECTION_REFUSED: "Nothing was selected, the reason says why; what was active still is. Go on with that.",
 }
 """What the model should do, one fixed sentence per status (SRC-10). An older release's sentence stays readable."""
 
@@ -267,15 +268,11 @@ class SigningKey:
     secret: bytes
 
     def __post_init__(self) -> None:
-        if (
-            not 1 <= len(self.id) <= 64
-            or not self.id.isascii()
-            or not self.id.replace("-", "").replace("_", "").isalnum()
-        ):
-            raise ConfigurationError("signing key id: needs 1-64 characters of A-Z a-z 0-9 _ -")
-        if len(self.secret) < 16:
+        require_key("signing key id", self.id)
+        secret: object = self.secret
+        if not isinstance(secret, bytes) or len(secret) < 16:
             raise ConfigurationError(
-                f"signing key {self.id}: the secret needs at least 16 bytes, better 32 random ones"
+                f"signing key {self.id}: the secret needs at least 16 bytes (32 random ones are better), not text"
             )
 
     def __repr__(self) -> str:

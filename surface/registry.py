@@ -17,7 +17,7 @@ from surface.errors import CatalogError, Fault, UnknownSurfaceError
 from surface.identity import is_key, is_tool_name
 from surface.limits import Limits
 from surface.search_tool import search_entry
-from surface.tool import Service, Tool, all_tools
+from surface.tool import Service, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,23 +74,13 @@ def build_registry(
     application: str, surfaces: Sequence[Surface], *, limits: Limits, search_tool: str
 ) -> SurfaceRegistry:
     """The registry of an application; raises CatalogError with every fault of every surface."""
-    faults: list[Fault] = []
-    if not is_key(application):
-        faults.append(Fault(where="application", problem="needs 1-64 characters of A-Z a-z 0-9 _ . -"))
-    if not is_tool_name(search_tool):
-        faults.append(Fault(where="search_tool", problem="needs 1-128 characters of A-Z a-z 0-9 _ . -"))
-    if not surfaces:
-        faults.append(Fault(where="surfaces", problem="an application needs at least one surface"))
-    for key, count in sorted(Counter(surface.key for surface in surfaces).items()):
-        if not is_key(key):
-            faults.append(Fault(where=f"surface {shown(key)}", problem="the key needs 1-64 of A-Z a-z 0-9 _ . -"))
-        if count > 1:
-            faults.append(Fault(where=f"surface {shown(key)}", problem=f"{count} surfaces have this key"))
+    faults = _key_faults(application, surfaces, search_tool)
     projector = Projector()
     checked: dict[str, CheckedSurface] = {}
-    for surface in surfaces:
+    for surface in _declared(surfaces):
         made, problems = _check(surface, projector, limits, search_tool)
-        faults.extend(Fault(where=f"{shown(surface.key)}/{fault.where}", problem=fault.problem) for fault in problems)
+        where = shown(str(surface.key))
+        faults.extend(Fault(where=f"{where}/{fault.where}", problem=fault.problem) for fault in problems)
         if made is not None:
             checked[surface.key] = made
     if faults:
@@ -98,14 +88,41 @@ def build_registry(
     return SurfaceRegistry(application=application, surfaces=MappingProxyType(checked), limits=limits)
 
 
+def _declared(surfaces: object) -> list[Surface]:
+    """What is a Surface of what was offered; the rest is among the faults already."""
+    return [each for each in surfaces if isinstance(each, Surface)] if isinstance(surfaces, Sequence) else []
+
+
+def _key_faults(application: str, surfaces: Sequence[Surface], search_tool: str) -> list[Fault]:
+    """What is wrong with the names of the registry itself."""
+    faults: list[Fault] = []
+    if not is_key(application):
+        faults.append(Fault(where="application", problem="needs 1-64 characters of A-Z a-z 0-9 _ . -"))
+    if not is_tool_name(search_tool):
+        faults.append(Fault(where="search_tool", problem="needs 1-128 characters of A-Z a-z 0-9 _ . -"))
+    declared = _declared(surfaces)
+    if len(declared) != len(surfaces):
+        faults.append(Fault(where="surfaces", problem="needs a list of Surface values"))
+    elif not declared:
+        faults.append(Fault(where="surfaces", problem="an application needs at least one surface"))
+    for key, count in sorted(Counter(str(surface.key) for surface in declared).items()):
+        if not is_key(key):
+            faults.append(Fault(where=f"surface {shown(key)}", problem="the key needs 1-64 of A-Z a-z 0-9 _ . -"))
+        if count > 1:
+            faults.append(Fault(where=f"surface {shown(key)}", problem=f"{count} surfaces have this key"))
+    return faults
+
+
 def _check(
     surface: Surface, projector: Projector, limits: Limits, search_tool: str
 ) -> tuple[CheckedSurface | None, list[Fault]]:
     catalog, faults = try_catalog(surface.tools, projector)
-    names = {tool.name for tool in all_tools(surface.tools)}
+    names = {tool.name for tool in projector.expand(surface.tools)[0]}
     if search_tool in names:
         faults.append(Fault(where=search_tool, problem="the search tool has this name; rename one of them"))
-    for name, count in Counter(surface.always_on).items():
+    if isinstance(surface.always_on, str):
+        return None, [*faults, Fault(where="always_on", problem="needs a list of names, not one string")]
+    for name, count in Counter(map(str, surface.always_on)).items():
         if name not in names:
             faults.append(Fault(where=f"always_on {shown(name)}", problem="no tool of this surface has this name"))
         if count > 1:

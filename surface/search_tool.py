@@ -16,7 +16,7 @@ from surface.input_model import PydanticInput
 
 DEFAULT_NAME = "search_tools"
 MAX_COVERAGE_BYTES = 1_024
-"""The most that the list of what a surface covers may add to the description, in bytes of UTF-8."""
+"""The most that the list of what a surface covers may add to the description, in bytes: service names are ASCII."""
 
 
 class SearchInput(BaseModel):
@@ -57,12 +57,10 @@ def _coverage(catalog: Catalog) -> str:
     total = f"The catalog holds {len(catalog)} tools"
     if not counts:
         return f"{total}."
-    listed, shown = "", 0
+    listed: list[str] = []
     for service, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        longer = f"{listed}, {service} {count}" if listed else f"{service} {count}"
-        if len(longer.encode("utf-8", "replace")) > MAX_COVERAGE_BYTES:
-            break
-        listed, shown = longer, shown + 1
-    if shown == len(counts):
-        return f"{total}: {listed}."
-    return f"{total}, among them: {listed}." if listed else f"{total}."
+        longer = [*listed, f"{service} {count}"]
+        if len(", ".join(longer)) > MAX_COVERAGE_BYTES:
+            return f"{total}, among them: {', '.join(listed)}."
+        listed = longer
+    return f"{total}: {', '.join(listed)}."

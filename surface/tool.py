@@ -7,7 +7,8 @@ fault of a whole tool set at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +53,10 @@ class Tool:
     timeout: float | None = None
     """Seconds the handler may take; None: as long as it likes."""
 
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Calls the function that `@tool` decorated, as before: no validation, fence, lifecycle or hook."""
+        return inspect.unwrap(self.handler)(*arguments, **named)
+
     @property
     def identity(self) -> ToolIdentity:
         """Service, action and scope of this tool."""
@@ -86,8 +91,3 @@ class Service:
             )
             for operation in self.tools
         )
-
-
-def all_tools(offered: Iterable[Tool | Service]) -> tuple[Tool, ...]:
-    """Runtime tools and the operations of services, in the order given."""
-    return tuple(one for each in offered for one in (each.operations() if isinstance(each, Service) else (each,)))

@@ -57,6 +57,8 @@ class Step:
     calls: tuple[Call, ...] = ()
     results: Mapping[str, Result] = field(default_factory=lambda: MappingProxyType({}))
     """By call id."""
+    passed_over: bool = False
+    """Whether something else than results follows the turn: its open calls can be answered no more."""
 
     @property
     def unanswered(self) -> tuple[Call, ...]:
@@ -72,8 +74,19 @@ class Transcript:
 
     @property
     def unanswered(self) -> tuple[Call, ...]:
-        """The unanswered calls of the last step."""
-        return self.steps[-1].unanswered if self.steps else ()
+        """The unanswered calls of the last step.
+
+        Raises TranscriptError where another message already follows them: no provider takes a result behind it.
+        """
+        if not self.steps:
+            return ()
+        unanswered = self.steps[-1].unanswered
+        if unanswered and self.steps[-1].passed_over:
+            raise TranscriptError(
+                "messages: something follows the last assistant turn before all its calls are answered; resume on the "
+                "messages up to that turn, put the answers behind it, and only then what follows"
+            )
+        return unanswered
 
     def before_last(self) -> Transcript:
         """The transcript as it was when the last step's request was made."""
@@ -85,6 +98,7 @@ class TranscriptBuilder:
 
     def __init__(self) -> None:
         self._steps: list[tuple[dict[str, Call], dict[str, Result]]] = []
+        self._passed_over: set[int] = set()
         self._in_turn = False
 
     def assistant(self, calls: Iterable[Call]) -> None:
@@ -98,6 +112,10 @@ class TranscriptBuilder:
                 raise TranscriptError("messages: one assistant turn holds two tool calls with the same id")
             open_calls[call.id] = call
 
+    def end_turn(self) -> None:
+        """A message that may still answer the turn: it ends the turn and no more."""
+        self._in_turn = False
+
     def result(self, call_id: str, text: str | None, *, failed: bool = False) -> None:
         """A recorded result. One for a call of another step, or a second for the same call, is passed over."""
         self._in_turn = False
@@ -105,14 +123,19 @@ class TranscriptBuilder:
             self._steps[-1][1].setdefault(call_id, Result(text=text, failed=failed))
 
     def other(self) -> None:
-        """Any message that is neither: it ends an assistant turn."""
+        """Any message that is neither: it ends an assistant turn, and nobody can answer that turn behind it."""
         self._in_turn = False
+        self._passed_over.add(len(self._steps) - 1)
 
     def build(self) -> Transcript:
         """The transcript so far."""
         return Transcript(
             steps=tuple(
-                Step(calls=tuple(calls.values()), results=MappingProxyType(dict(results)))
-                for calls, results in self._steps
+                Step(
+                    calls=tuple(calls.values()),
+                    results=MappingProxyType(dict(results)),
+                    passed_over=at in self._passed_over,
+                )
+                for at, (calls, results) in enumerate(self._steps)
             )
         )

@@ -27,5 +27,6 @@ async def in_thread(work: Callable[[], None]) -> None:
             # The loop has been closed meanwhile: nobody waits any more.
             return
 
-    threading.Thread(target=run, name="toolsurface-call").start()
+    # A daemon: an abandoned call must not keep a process from ending; MNT-9 says what becomes of a call cut off so.
+    threading.Thread(target=run, name="toolsurface-call", daemon=True).start()
     await ended.wait()

@@ -109,11 +109,16 @@ def _calls(blocks: Sequence[Any], where: str) -> list[Call]:
 
 def _read_results(blocks: Sequence[Any], builder: TranscriptBuilder) -> None:
     # A message without a result still ends the assistant's turn.
-    builder.other()
+    builder.end_turn()
+    others = not blocks
     for block in blocks:
         call_id = field(block, "tool_use_id")
-        if field(block, "type") == "tool_result" and isinstance(call_id, str):
+        if not str(field(block, "type")).endswith("tool_result"):
+            others = True
+        elif field(block, "type") == "tool_result" and isinstance(call_id, str):
             builder.result(call_id, only_text(field(block, "content"), "text"), failed=bool(field(block, "is_error")))
+    if others:
+        builder.other()
 
 
 def _block(part: Part) -> dict[str, Any]:

@@ -24,6 +24,7 @@ GROUP = "toolsurface.commands"
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 
 # Which extra brings a part, for the one who asks for a part that is not installed.
+_PARTS = ("surface", "indexer", "selector", "models")
 _EXTRAS = {"indexer": "indexer", "selector": "service"}
 
 
@@ -123,5 +124,9 @@ def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: 
 
 
 def _how_to_install(entry: EntryPoint, error: ModuleNotFoundError) -> str:
+    top = (error.name or "").partition(".")[0]
+    if top in _PARTS and top in sys.modules:
+        where = getattr(sys.modules[top], "__file__", None) or "nobody knows where"
+        return f"needs our own package {top}, but another module of that name comes first: {where}"
     extra = _EXTRAS.get(entry.module.split(".", maxsplit=1)[0], "all")
     return f"needs {error.name}, which the extra brings: pip install 'toolsurface[{extra}]'"

@@ -22,8 +22,12 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx2
-from fastapi import FastAPI
-from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
+
+try:
+    from fastapi import FastAPI
+    from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("needs an extra: pip install 'toolsurface[fastapi]'", name=error.name) from error
 from starlette.routing import Match
 from starlette.types import Message, Receive, Scope, Send
 

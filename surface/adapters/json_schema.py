@@ -14,7 +14,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from jsonschema_rs import Draft202012Validator, FancyRegexOptions, ReferencingError, RegexOptions, ValidationError
+try:
+    from jsonschema_rs import Draft202012Validator, FancyRegexOptions, ReferencingError, RegexOptions, ValidationError
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("needs an extra: pip install 'toolsurface[json-schema]'", name=error.name) from error
 
 from surface.canonical import canonical_bytes, canonical_json
 from surface.errors import ConfigurationError

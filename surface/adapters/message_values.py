@@ -9,6 +9,7 @@ from typing import Any
 
 from surface.canonical import canonical_json
 from surface.content import Json, Part, ResourceLink, Text
+from surface.errors import TranscriptError
 from surface.transcript import UNPARSABLE
 
 
@@ -45,6 +46,12 @@ def only_text(content: Any, kind: str) -> str | None:
         text = field(content[0], "text") if field(content[0], "type") == kind else None
         return text if isinstance(text, str) else None
     return None
+
+
+def refuse_anthropic(content: Any, where: str) -> None:
+    """Raises TranscriptError for blocks of Anthropic's: read as OpenAI's, a call would silently be none."""
+    if isinstance(content, list) and any(field(block, "type") in ("tool_use", "tool_result") for block in content):
+        raise TranscriptError(f"{where}: holds tool_use or tool_result blocks; is this an Anthropic message?")
 
 
 def text_of(part: Part) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surface.adapters.message_values import arguments_of, field, only_text, text_of
+from surface.adapters.message_values import arguments_of, field, only_text, refuse_anthropic, text_of
 from surface.call import CallAnswer
 from surface.catalog import ManifestEntry
 from surface.content import PartKind
@@ -43,6 +43,7 @@ class OpenAIChat:
             role = field(message, "role")
             if role not in _ROLES:
                 raise TranscriptError(f"messages.{at}.role: needs one of {', '.join(_ROLES)}")
+            refuse_anthropic(field(message, "content"), f"messages.{at}.content")
             if role == "assistant":
                 builder.assistant(_calls(field(message, "tool_calls"), f"messages.{at}.tool_calls"))
             elif role == "tool":

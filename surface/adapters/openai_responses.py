@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surface.adapters.message_values import arguments_of, field, only_text, text_of
+from surface.adapters.message_values import arguments_of, field, only_text, refuse_anthropic, text_of
 from surface.call import CallAnswer
 from surface.catalog import ManifestEntry
 from surface.content import File, Image, Part, PartKind
@@ -69,7 +69,7 @@ class OpenAIResponses:
                 case "message":
                     _read_message(item, at, builder)
                 case str(kind) if kind in _WRITTEN_BY_THE_APPLICATION:
-                    builder.other()
+                    builder.end_turn()
                 case str(kind) if kind.endswith("_output"):
                     # Of a tool that runs here or at the provider, so it may stand inside a turn: it says nothing.
                     continue
@@ -135,6 +135,7 @@ def _unreadable(item: Any, at: int) -> TranscriptError:
 
 def _read_message(item: Any, at: int, builder: TranscriptBuilder) -> None:
     role = field(item, "role")
+    refuse_anthropic(field(item, "content"), f"items.{at}.content")
     if role == "assistant" and field(item, "tool_calls") is None:
         builder.assistant([])
     elif role in _INPUT_ROLES:

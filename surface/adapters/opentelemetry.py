@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import time
 
-from opentelemetry import metrics, trace
-from opentelemetry.util.types import AttributeValue
+try:
+    from opentelemetry import metrics, trace
+    from opentelemetry.util.types import AttributeValue
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("needs an extra: pip install 'toolsurface[opentelemetry]'", name=error.name) from error
 
 from surface.adapters import telemetry_names as names
+from surface.call import Outcome
 from surface.evidence import CallEvidence, Evidence, SearchEvidence, StepEvidence
 
 _FAILED = trace.Status(trace.StatusCode.ERROR)
@@ -60,6 +64,7 @@ class TelemetryObserver:
             names.SKIPPED: event.skipped,
             names.SELECTED: event.selected,
             names.RESULT_BYTES: event.result_bytes,
+            names.MAX_QUERY_BYTES: event.limits.max_query_bytes,
             names.MAX_RESULTS: event.limits.max_results,
             names.MAX_RESULT_BYTES: event.limits.max_result_bytes,
             **_given(names.INDEX_VERSION, event.index_version),
@@ -84,6 +89,7 @@ class TelemetryObserver:
             names.CATALOG_BYTES: event.catalog_schema_bytes,
         }
         if event.limits is not None:
+            details[names.MAX_SELECTED] = event.limits.max_selected_tools
             details[names.MAX_ACTIVE] = event.limits.max_active_tools
             details[names.MAX_SCHEMA_BYTES] = event.limits.max_schema_bytes
         self._span(names.SPAN_STEP, event, labels | details)
@@ -92,7 +98,9 @@ class TelemetryObserver:
         labels = _labels(event) | {names.OUTCOME: str(event.outcome)}
         self._call_seconds.record(event.seconds, labels)
         details: dict[str, AttributeValue] = {names.OPERATION: "execute_tool", **_given(names.TOOL, event.tool)}
-        self._span(names.SPAN_CALL, event, labels | details, failed=event.outcome != "ok")
+        name = names.SPAN_CALL if event.tool is None else f"{names.SPAN_CALL} {event.tool}"
+        # A repair is the ordinary way of a remembered tool, not a failure.
+        self._span(name, event, labels | details, failed=event.outcome not in ("ok", Outcome.INACTIVE))
 
     def _span(self, name: str, event: Evidence, attributes: dict[str, AttributeValue], *, failed: bool = False) -> None:
         ended = time.time_ns()

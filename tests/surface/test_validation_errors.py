@@ -113,7 +113,7 @@ async def told(arguments: Any, tool: Tool = WIDE) -> str:
         ({"link": SECRET}, "link: must be a URL"),
         ({"share": 1}, "share: must be less than 1.0"),
         ({"share": SECRET}, "share: must be a number"),
-        ({SECRET: 1}, "*: is not a known field"),
+        ({SECRET: 1}, "the arguments: holds a field that is not known here"),
         ({"inCode": SECRET}, "inCode: must be an integer"),
         ({"checked": SECRET}, "checked: is not valid"),
         ({"checked_oddly": SECRET}, "checked_oddly: is not valid"),
