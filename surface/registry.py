@@ -105,9 +105,11 @@ def _key_faults(application: str, surfaces: Sequence[Surface], search_tool: str)
         faults.append(Fault(where="surfaces", problem="needs a list of Surface values"))
     elif not declared:
         faults.append(Fault(where="surfaces", problem="an application needs at least one surface"))
+    for surface in declared:
+        if not is_key(surface.key):
+            where = f"surface {shown(str(surface.key))}"
+            faults.append(Fault(where=where, problem="the key needs 1-64 of A-Z a-z 0-9 _ . -"))
     for key, count in sorted(Counter(str(surface.key) for surface in declared).items()):
-        if not is_key(key):
-            faults.append(Fault(where=f"surface {shown(key)}", problem="the key needs 1-64 of A-Z a-z 0-9 _ . -"))
         if count > 1:
             faults.append(Fault(where=f"surface {shown(key)}", problem=f"{count} surfaces have this key"))
     return faults
