@@ -85,13 +85,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--sample", type=int, default=300, metavar="N", help="queries of each set (default: %(default)s)"
     )
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keeps built catalogs between runs")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    parser.add_argument("--json", action="store_true", help="only the JSON line")
     arguments = parser.parse_args(argv)
     rankers = arguments.rankers.split(",")
     if not set(rankers) <= set(RANKERS):
         parser.error(f"--rankers: needs some of {', '.join(RANKERS)}")
     found = sorted(path.parent.name for path in arguments.bench.glob("*/queries.jsonl.gz"))
     sets = arguments.sets.split(",") if arguments.sets else found
+    if not arguments.bench.is_dir():
+        print(f"quality: left out, there are no sets at {arguments.bench}; set TOOLSURFACE_BENCH", file=sys.stderr)
+        return 0
     if not sets or not set(sets) <= set(found):
         parser.error(f"--sets: needs some of {', '.join(found) or 'the sets in --bench, which holds none'}")
     embedder = default_embedder()
@@ -103,8 +106,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         results.append(_judge_set(folder, embedder, rankers, sample=arguments.sample, cache=arguments.cache))
         if not arguments.json:
             print(_row(results[-1], rankers), flush=True)
-    if arguments.json:
-        print(json.dumps({"benchmark": "quality", "model": embedder.manifest.identity, "sets": results}))
+    if not arguments.json:
+        print()
+    print(json.dumps({"benchmark": "quality", "model": embedder.manifest.identity, "sets": results}))
     return 0
 
 

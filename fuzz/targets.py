@@ -57,8 +57,8 @@ def check_messages(dialect: Dialect, messages: Any) -> str:
         return "refused"
     trusting = _activated(transcript, None)
     careful = _activated(transcript, seeds.SIGNER)
-    for call in transcript.unanswered:
-        _require(bool(call.id), "a call without an id")
+    for step in transcript.steps:
+        _require(all(call.id for call in step.calls), "a call without an id")
     word = "selects" if trusting.selected else "base"
     return f"{word}{', signed' if careful.selected else ''}"
 

@@ -112,11 +112,12 @@ def _read_results(blocks: Sequence[Any], builder: TranscriptBuilder) -> None:
     builder.end_turn()
     others = not blocks
     for block in blocks:
-        call_id = field(block, "tool_use_id")
-        if not str(field(block, "type")).endswith("tool_result"):
-            others = True
-        elif field(block, "type") == "tool_result" and isinstance(call_id, str):
+        kind, call_id = field(block, "type"), field(block, "tool_use_id")
+        if kind == "tool_result" and isinstance(call_id, str):
             builder.result(call_id, only_text(field(block, "content"), "text"), failed=bool(field(block, "is_error")))
+        elif not (isinstance(kind, str) and kind.endswith("tool_result")):
+            # A result of the provider's own tools says nothing here; whatever else there is comes after the turn.
+            others = True
     if others:
         builder.other()
 
