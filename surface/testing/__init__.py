@@ -8,6 +8,7 @@ Everything here is deterministic and needs no network. The suite needs no test f
 ``test_…``, take nothing, and raise AssertionError.
 """
 
+from surface.testing.builders import checked_surface, counting_tool, selecting_receipt
 from surface.testing.conformance import AdapterConformance
 from surface.testing.dialect_harness import DialectHarness
 from surface.testing.harness import Answer, Harness, Scenario, Session, StepRecord
@@ -30,4 +31,7 @@ __all__ = [
     "Session",
     "StepRecord",
     "Voice",
+    "checked_surface",
+    "counting_tool",
+    "selecting_receipt",
 ]

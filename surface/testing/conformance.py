@@ -20,6 +20,7 @@ from surface.limits import Limits
 from surface.receipt import ReceiptSigner, SigningKey
 from surface.registry import Surface
 from surface.search_tool import DEFAULT_NAME as SEARCH
+from surface.testing.builders import counting_tool
 from surface.testing.harness import Answer, Harness, Scenario
 from surface.testing.scripted_model import ScriptedCall
 from surface.testing.scripted_ranker import ScriptedRanker
@@ -51,11 +52,7 @@ class Application:
         kinds = sorted(carries & _MADE.keys())
 
         def counting(name: str) -> Tool:
-            def handler(note: str = "") -> str:
-                self.ran[name] += 1
-                return f"{name} ran {note}"
-
-            return tool(name=name, description=f"Does {name}. {MARKER}", read_only=name == "bravo")(handler)
+            return counting_tool(name, self.ran, description=f"Does {name}. {MARKER}", read_only=name == "bravo")
 
         def show() -> str:
             """Shows something."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import surface.testing
-from surface import Json, RankRequest, Text
+from surface import Json, Limits, RankRequest, Text, parse_receipt
+from surface.activation import activate
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.openai_chat import OPENAI_CHAT
 from surface.adapters.openai_responses import OPENAI_RESPONSES
@@ -30,6 +32,9 @@ from surface.testing import (
     ScriptedModel,
     ScriptedRanker,
     Voice,
+    checked_surface,
+    counting_tool,
+    selecting_receipt,
 )
 from surface.transcript import Transcript
 from tests.surface import broken_harnesses as broken
@@ -265,3 +270,15 @@ def test_a_long_history_reads_as_every_step_that_it_holds(spoken: str) -> None:
     steps = dialect.read(messages).steps
     assert len(steps) == turns
     assert all(len(step.calls) == len(step.results) == 1 for step in steps)
+
+
+def test_a_built_receipt_is_one_that_a_run_on_the_built_surface_believes() -> None:
+    ran: Counter[str] = Counter()
+    shop = checked_surface([counting_tool("alpha", ran), counting_tool("bravo", ran)], always_on=["bravo"])
+    receipt = selecting_receipt(shop, ["alpha"], run_id="run-1")
+    assert parse_receipt(receipt.to_json()) == receipt
+    asked = AnthropicVoice().calls([("s", "search_tools", {"query": "alpha"})])
+    answer = CallAnswer(call_id="s", tool="search_tools", parts=(Text(text=receipt.to_json()),), outcome="ok")
+    transcript = ANTHROPIC_MESSAGES.read([*asked, *ANTHROPIC_MESSAGES.answer([answer])])
+    made = activate(transcript, run_id="run-1", surface=shop, pins=(), limits=Limits(), signer=None)
+    assert made.names == ("search_tools", "bravo", "alpha")
