@@ -22,6 +22,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final, Self
 from urllib.parse import quote
 
@@ -113,7 +114,9 @@ class SelectorClient:
         self._base_url = url
         self._timeout = timeout
         self._owned = client is None
-        self._client = httpx2.AsyncClient(follow_redirects=False) if client is None else client
+        # A ranker needs no cookies; kept, one hostile answer's would weigh on every later request, to refusal.
+        no_cookies = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
+        self._client = httpx2.AsyncClient(follow_redirects=False, cookies=no_cookies) if client is None else client
         self._breaker = Breaker(failures=breaker_failures, cool_down=breaker_cool_down, clock=clock)
 
     @property

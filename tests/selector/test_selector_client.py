@@ -186,6 +186,29 @@ async def test_a_good_answer_is_returned_as_it_is_and_asked_for_at_the_right_pla
     assert json.loads(seen[0]) == {"version": 1, "query": "löschen ?", "limit": 5, "catalog_digest": "1" * 32}
 
 
+async def test_a_cookie_of_the_service_is_not_carried_to_the_next_request() -> None:
+    heads: list[bytes] = []
+    body = json.dumps(GOOD).encode()
+    head = (
+        f"HTTP/1.1 200 OK\r\nset-cookie: big={'x' * 4_000}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        async with SelectorClient(f"http://{host}:{port}") as client:
+            for _ in range(2):
+                await client.rank(ask("anything"))
+    assert len(heads) == 2
+    assert all(b"cookie" not in each.lower() for each in heads)
+
+
 async def test_keys_of_dots_alone_do_not_walk_up_the_path() -> None:
     lines: list[bytes] = []
 
