@@ -8,7 +8,14 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes beside, then renames over; the old file stays whole until the new one is. Raises OSError."""
+    """Writes beside, then renames over; the old file stays whole until the new one is. Raises OSError.
+
+    A link is followed, and what is no file (a pipe, ``/dev/null``) is written to and never replaced.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
     descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=".toolsurface-")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -189,6 +190,25 @@ def test_a_written_file_is_as_readable_as_any_other(tmp_path: Path) -> None:
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("written", "plain")}
     assert len(modes) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plain", "written"]
+
+
+def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(tmp_path / "pipe", b"data")
+        assert os.read(reading, 100) == b"data"
+    finally:
+        os.close(reading)
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_the_longest_file_name_can_be_written(tmp_path: Path) -> None:
