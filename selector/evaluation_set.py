@@ -53,6 +53,8 @@ def choose(
 
     Raises EvaluationError where none is left, naming what there is to choose from.
     """
+    if not queries:
+        raise EvaluationError("--queries: the file holds no query")
     left = [query for query in queries if fold in (None, query.fold)]
     if not left:
         raise EvaluationError(f"--fold: no query left; the queries have {_values(query.fold for query in queries)}")

@@ -50,7 +50,8 @@ class CatalogError(ConfigurationError):
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults: tuple[Fault, ...] = tuple(faults)
         listed = "".join(f"\n  - {fault}" for fault in self.faults)
-        super().__init__(f"{len(self.faults)} fault(s) in the tool set:{listed}")
+        count = "1 fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
+        super().__init__(f"{count} in the tool set:{listed}")
 
 
 class UnknownSurfaceError(ConfigurationError):

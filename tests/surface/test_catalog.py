@@ -241,7 +241,7 @@ def test_every_fault_of_every_tool_stands_in_one_error() -> None:
         make_tool("three", schema={"type": "array", "default": float("nan")}),
     )
     assert [where for where, _ in faults] == ["two", *["bad name"] * 5, "three", "three"]
-    with pytest.raises(CatalogError, match=r"^8 fault\(s\) in the tool set:\n  - two: 2 tools"):
+    with pytest.raises(CatalogError, match=r"^8 faults in the tool set:\n  - two: 2 tools"):
         build_tool_manifest([make_tool("two"), make_tool("two"), *[make_tool(f"no {n}") for n in range(7)]])
 
 
