@@ -99,7 +99,7 @@ def tool_of(operation: AwsOperation) -> Tool:
         description=operation.description,
         input=JsonSchemaInput(operation.input_schema),
         handler=RequestBuilder(service=operation.service.key, operation=operation.operation),
-        service=operation.service.title,
+        service=operation.service.title.replace(" ", "-"),
         action=operation.operation,
         read_only=operation.read_only,
     )
