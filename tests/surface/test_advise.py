@@ -217,3 +217,18 @@ def test_the_exit_code_says_whose_fault_it_is(application: Path, arguments: list
 
 def test_a_registry_inside_of_another_object_can_be_named(application: Path) -> None:
     assert run(application, "advise", "shop_agent:names.registry").returncode == 0
+
+
+def test_an_ordinary_mount_gets_advice_before_it_is_deferred(tmp_path: Path) -> None:
+    (tmp_path / "shop_mount.py").write_text(
+        "from surface import mount_agent, tool\n"
+        "from surface.adapters.openai_chat import OPENAI_CHAT\n"
+        "@tool\n"
+        "def add(a: int) -> int:\n"
+        "    return a\n"
+        "mount = mount_agent([add], dialect=OPENAI_CHAT)\n",
+        encoding="utf-8",
+    )
+    done = run(tmp_path, "advise", "shop_mount:mount")
+    assert done.returncode == 0, done.stderr
+    assert "verdict: send all tools" in done.stdout
