@@ -89,5 +89,7 @@ def report(observer: Observer | None, evidence: Evidence) -> None:
         return
     try:
         observer(evidence)
-    except Exception as error:  # noqa: BLE001 - an observer must never change a run
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - an observer must never change a run
         _log.error("the evidence observer raised %s", type(error).__name__)

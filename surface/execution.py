@@ -168,7 +168,12 @@ def _json_value(made: CatalogTool, output: Any) -> Any:
     return to_jsonable_python(output, inf_nan_mode="null")
 
 
-def _text(value: object) -> str | None:
+def _text(error: Exception, name: str) -> str | None:
+    """A text that an error carries; an application's subclass may have forgotten to set it."""
+    try:
+        value = getattr(error, name, None)
+    except Exception:  # noqa: BLE001 - a property of a foreign class
+        return None
     return value if isinstance(value, str) else None
 
 
@@ -186,14 +191,14 @@ def _told(error: BaseException) -> tuple[str, str, str | None]:
         case FencedError():
             return Outcome.FENCED, "This run no longer owns its conversation; nothing was done.", None
         case Refused():
-            return Outcome.REFUSED, _text(error.message) or "This call was refused.", None
+            return Outcome.REFUSED, _text(error, "message") or "This call was refused.", None
         case OutOfTimeError():
             return Outcome.TIMEOUT, "The tool took too long; it may still have had an effect.", None
         case asyncio.CancelledError():
             return Outcome.CANCELLED, "The call was cancelled; it may have had an effect.", None
         case ToolError():
             # An application may have put anything into its error; only text is passed on.
-            code, message, hint = _text(error.code), _text(error.message), _text(error.hint)
+            code, message, hint = _text(error, "code"), _text(error, "message"), _text(error, "hint")
             return code if code and _CODE.fullmatch(code) else "TOOL_ERROR", message or "The tool failed.", hint
         case _:
             return Outcome.INTERNAL, "The tool failed for a reason of its own.", None

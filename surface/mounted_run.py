@@ -154,8 +154,13 @@ class MountedRun:
 
     async def _plan(self, transcript: Transcript) -> _Plan:
         pins = await settle(self.pins(self.calls.context, transcript)) if callable(self.pins) else self.pins
-        if isinstance(pins, str):
-            raise PinsRefusedError("pins: needs a list of names, not one string")
+        given: object = pins
+        if (
+            isinstance(given, str)
+            or not isinstance(given, Sequence)
+            or not all(isinstance(name, str) for name in given)
+        ):
+            raise PinsRefusedError("pins: needs a list of names, not one string or anything else")
         activation = activate(
             transcript,
             run_id=self.calls.run_id,

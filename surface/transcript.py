@@ -108,6 +108,9 @@ class TranscriptBuilder:
             self._in_turn = True
         open_calls = self._steps[-1][0]
         for call in calls:
+            if type(call.id) is not str or type(call.name) is not str:
+                # A subclass may compare as it likes, and names decide what runs.
+                raise TranscriptError("messages: the id and the name of a tool call must be plain text")
             if call.id in open_calls:
                 raise TranscriptError("messages: one assistant turn holds two tool calls with the same id")
             open_calls[call.id] = call

@@ -22,6 +22,9 @@ _ANNOUNCED = 100
 def shown_progress(stream: TextIO | None = None) -> Iterator[port.Progress]:
     """Progress on `stream` (standard error where none is given) until the block ends."""
     stream = stream or sys.stderr
+    if stream is None:  # closed, as a daemon may have it
+        yield port.silent
+        return
     if not stream.isatty():
         yield LineProgress(stream)
         return

@@ -53,7 +53,8 @@ class Command:
 
 def say(message: str) -> None:
     """One line for the person at the terminal, on standard error."""
-    print(message, file=sys.stderr, flush=True)
+    if sys.stderr is not None:  # a daemon may have closed it, and print would then use standard output
+        print(message, file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:

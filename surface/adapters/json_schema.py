@@ -1,8 +1,8 @@
 """The input model of a tool that is declared by a JSON Schema instead of a Python type (extra ``json-schema``).
 
 `validate` gives back the arguments themselves. Violations say the path and the constraint, never a value. The schema is
-compiled when it is first validated against, so a catalog of thousands of tools starts quickly. Time is bounded whatever
-the arguments hold: patterns run on a linear engine, or with a limit where they need look-around. References outside the
+compiled when it is first validated against, so a catalog of thousands of tools starts quickly. Hostile arguments cost
+little: patterns run on a linear engine, or with a limit where they need look-around. References outside the
 schema are never fetched.
 """
 
@@ -25,6 +25,8 @@ from surface.input_model import InputRejectedError, Violation, property_names, s
 
 _SHOWN = 20
 _BACKTRACKS = 100_000
+_EXPLAINED_DEPTH = 6
+"""Where arguments nest deeper, a refusal gives no details: in a recursive union they double with every level."""
 
 
 class JsonSchemaInput:
@@ -47,12 +49,14 @@ class JsonSchemaInput:
         validator = self._validator
         try:
             canonical_bytes(arguments)  # NaN, lone surrogates and what JSON cannot hold go no further
-            violations = [self._violation(error) for error in islice(validator.iter_errors(arguments), _SHOWN)]
+            if validator.is_valid(arguments):
+                return arguments
+            violations = [Violation(path="", problem="match none of the forms that the schema allows")]
+            if not deeper_than(arguments, _EXPLAINED_DEPTH):
+                violations = [self._violation(error) for error in islice(validator.iter_errors(arguments), _SHOWN)]
         except (TypeError, ValueError, RecursionError):
             raise InputRejectedError([Violation(path="", problem="must be a JSON value of sensible depth")]) from None
-        if violations:
-            raise InputRejectedError(violations)
-        return arguments
+        raise InputRejectedError(violations)
 
     def _violation(self, error: ValidationError) -> Violation:
         path = list(error.instance_path)
@@ -93,6 +97,14 @@ class JsonSchemaInput:
         except (ValidationError, ReferencingError, ValueError) as error:
             where = ".".join(map(str, getattr(error, "instance_path", ()))) or "(root)"
             raise ConfigurationError(f"schema.{where}: is no valid JSON Schema (draft 2020-12)") from None
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether a JSON value nests deeper than so many levels."""
+    if levels < 0:
+        return True
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(deeper_than(child, levels - 1) for child in children if isinstance(child, (dict, list)))
 
 
 def _refuse(_uri: str) -> Any:

@@ -82,6 +82,10 @@ class Breaker:
             self._shut_until = self._clock() + self._cool_down
 
 
+_LIMITS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=20)
+"""Waiting for a place among our own connections must not read as the service's failure."""
+
+
 class SelectorClient:
     """Asks a ranking service. One connection pool; share one client among all runs of a process.
 
@@ -116,7 +120,9 @@ class SelectorClient:
         self._owned = client is None
         # A ranker needs no cookies; kept, one hostile answer's would weigh on every later request, to refusal.
         no_cookies = CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
-        self._client = httpx2.AsyncClient(follow_redirects=False, cookies=no_cookies) if client is None else client
+        self._client = (
+            httpx2.AsyncClient(follow_redirects=False, cookies=no_cookies, limits=_LIMITS) if client is None else client
+        )
         self._breaker = Breaker(failures=breaker_failures, cool_down=breaker_cool_down, clock=clock)
 
     @property
