@@ -40,6 +40,9 @@ def read_tool_lines(data: bytes, *, application: str, surface: str, skip_invalid
         faults.extend(checked.faults)
     elif checked.faults and not checked.tools:
         faults.extend((Fault(where=where, problem="every tool of this surface is refused"), *checked.faults))
+    if not faults and not checked.tools:
+        # An export may hold an empty surface on purpose; a file of no lines is a pipeline that broke.
+        faults.append(Fault(where=where, problem="the file holds no tool"))
     if faults:
         raise CatalogError(faults)
     surfaces = {surface: SurfaceCatalog(tools=checked.tools)}

@@ -76,3 +76,9 @@ def test_for_evaluation_odd_names_and_schemas_stay_as_they_are() -> None:
 def test_even_for_evaluation_names_are_unique() -> None:
     with pytest.raises(CatalogError, match="2 tools have this name"):
         tool_lines_as_they_are(lines(PLAIN, PLAIN))
+
+
+def test_a_file_without_a_tool_is_no_catalog() -> None:
+    for data in (b"", b"\n\n"):
+        with pytest.raises(CatalogError, match="the file holds no tool"):
+            read_tool_lines(data, application="shop", surface="clerk")

@@ -145,3 +145,17 @@ def test_a_server_on_an_empty_store_lives_is_not_ready_and_becomes_ready(
         asyncio.run(_until(lambda: httpx2.get(f"{server.url}/readyz").status_code == 200))
         assert server.stop(signal.SIGINT) == 130
         assert f"serving {APPLICATION}/{SURFACE}: version" in server.log.read_text()
+
+
+def test_an_endless_request_head_is_refused_and_the_server_lives_on(server: ServerProcess) -> None:
+    host, _, port = server.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=DEADLINE) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n")
+        try:
+            for _ in range(64):
+                connection.sendall(b"x-endless: " + b"a" * 16_384 + b"\r\n")
+            answered = connection.recv(64)
+        except ConnectionError:
+            answered = b""
+    assert not answered.startswith(b"HTTP/1.1 200")
+    assert httpx2.get(f"{server.url}/healthz").status_code == 200
