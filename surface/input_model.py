@@ -17,6 +17,9 @@ from pydantic_core import ErrorDetails
 from surface.canonical import canonical_bytes
 from surface.errors import ToolSurfaceError
 
+AMBIGUOUS_DEPTH = 10
+"""How deep arguments may nest where a union of models has no discriminator: validating doubles with every level."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
@@ -76,6 +79,9 @@ class PydanticInput:
             written = canonical_bytes(arguments)
         except (ValueError, TypeError, RecursionError):
             raise InputRejectedError([Violation(path="", problem="must be a JSON object")]) from None
+        if deeper_than(arguments, AMBIGUOUS_DEPTH) and _has_ambiguous_union(self.json_schema):
+            told = f"nest deeper than {AMBIGUOUS_DEPTH} levels, which a union without a discriminator may not"
+            raise InputRejectedError([Violation(path="", problem=told)])
         try:
             return self.model.model_validate_json(written)
         except ValidationError as error:
@@ -88,6 +94,29 @@ class PydanticInput:
                 )
                 for detail in error.errors(include_url=False, include_context=True, include_input=False)
             ) from None
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether a JSON value nests deeper than so many levels."""
+    if levels < 0:
+        return True
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(deeper_than(child, levels - 1) for child in children if isinstance(child, (dict, list)))
+
+
+def _has_ambiguous_union(schema: Mapping[str, Any]) -> bool:
+    """Whether some union offers several models and no discriminator: each level of nesting tries them all again."""
+    queue: list[Any] = [schema]
+    for node in queue:
+        if isinstance(node, Mapping):
+            branches = node.get("anyOf")
+            models = [each for each in branches if "$ref" in each] if isinstance(branches, list) else []
+            if len(models) > 1:
+                return True
+            queue.extend(node.values())
+        elif isinstance(node, (list, tuple)):
+            queue.extend(node)
+    return False
 
 
 def property_names(schema: Mapping[str, Any]) -> frozenset[str]:

@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
 
 from surface.canonical import canonical_bytes, canonical_json
 from surface.errors import ConfigurationError
-from surface.input_model import InputRejectedError, Violation, property_names, shown_path
+from surface.input_model import InputRejectedError, Violation, deeper_than, property_names, shown_path
 
 _SHOWN = 20
 _BACKTRACKS = 100_000
@@ -97,14 +97,6 @@ class JsonSchemaInput:
         except (ValidationError, ReferencingError, ValueError) as error:
             where = ".".join(map(str, getattr(error, "instance_path", ()))) or "(root)"
             raise ConfigurationError(f"schema.{where}: is no valid JSON Schema (draft 2020-12)") from None
-
-
-def deeper_than(value: Any, levels: int) -> bool:
-    """Whether a JSON value nests deeper than so many levels."""
-    if levels < 0:
-        return True
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(deeper_than(child, levels - 1) for child in children if isinstance(child, (dict, list)))
 
 
 def _refuse(_uri: str) -> Any:

@@ -1,16 +1,17 @@
-"""Errors, observers and names of foreign classes: none of them costs a turn its answers."""
+"""Errors, observers, names and arguments of hostile kinds: none of them costs a turn its answers or its time."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
 from surface import Refused, Tool, ToolError, TranscriptError
 from surface.adapters.json_schema import JsonSchemaInput
-from surface.input_model import InputRejectedError
+from surface.input_model import InputRejectedError, PydanticInput
 from surface.transcript import Call, TranscriptBuilder
 from tests.surface.one_call import answer_of
 
@@ -96,3 +97,48 @@ def test_a_recursive_union_of_a_schema_is_refused_at_once_however_deep_the_argum
     with pytest.raises(InputRejectedError, match="match none of the forms"):
         model.validate({"e": value})
     assert time.process_time() - started < 1.0
+
+
+class Add(BaseModel):
+    op: Literal["add"]
+    left: Add | Mul | int
+    right: int
+
+
+class Mul(BaseModel):
+    op: Literal["mul"]
+    left: Add | Mul | int
+    right: int
+
+
+class Expression(BaseModel):
+    e: Add | Mul | int
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"op": "add", "left": value, "right": 1}
+    return {"e": value}
+
+
+@pytest.mark.rule("MNT-3")
+def test_a_union_of_models_without_a_discriminator_bears_some_depth_and_refuses_more_at_once() -> None:
+    model = PydanticInput(Expression)
+    assert model.validate(nested(6)) == Expression.model_validate(nested(6))
+    started = time.process_time()
+    with pytest.raises(InputRejectedError, match="nest deeper than 10 levels"):
+        model.validate(nested(30))
+    assert time.process_time() - started < 1.0
+
+
+class Node(BaseModel):
+    child: Node | None = None
+
+
+@pytest.mark.rule("CAT-7", "MNT-3")
+def test_a_recursive_model_that_is_no_union_may_nest_as_deep_as_it_likes() -> None:
+    value: dict[str, Any] = {}
+    for _ in range(60):
+        value = {"child": value}
+    assert isinstance(PydanticInput(Node).validate(value), Node)
