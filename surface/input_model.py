@@ -6,7 +6,7 @@ names that the tool's own schema declares, and positions; every other key, which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -104,34 +104,27 @@ def deeper_than(value: Any, levels: int) -> bool:
     return any(deeper_than(child, levels - 1) for child in children if isinstance(child, (dict, list)))
 
 
-def _has_ambiguous_union(schema: Mapping[str, Any]) -> bool:
-    """Whether some union offers several models and no discriminator: each level of nesting tries them all again."""
+def _objects(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every JSON object in a schema, at any depth, itself included."""
     queue: list[Any] = [schema]
     for node in queue:
         if isinstance(node, Mapping):
-            branches = node.get("anyOf")
-            models = [each for each in branches if "$ref" in each] if isinstance(branches, list) else []
-            if len(models) > 1:
-                return True
+            yield node
             queue.extend(node.values())
         elif isinstance(node, (list, tuple)):
             queue.extend(node)
-    return False
+
+
+def _has_ambiguous_union(schema: Mapping[str, Any]) -> bool:
+    """Whether some union offers several models and no discriminator: each level of nesting tries them all again."""
+    unions = (node["anyOf"] for node in _objects(schema) if isinstance(node.get("anyOf"), list))
+    return any(sum("$ref" in branch for branch in branches) > 1 for branches in unions)
 
 
 def property_names(schema: Mapping[str, Any]) -> frozenset[str]:
     """Every property name that a schema declares, at any depth."""
-    names: set[str] = set()
-    queue: list[Any] = [schema]
-    for node in queue:
-        if isinstance(node, Mapping):
-            properties = node.get("properties")
-            if isinstance(properties, Mapping):
-                names.update(properties)
-            queue.extend(node.values())
-        elif isinstance(node, (list, tuple)):
-            queue.extend(node)
-    return frozenset(names)
+    declared = (node.get("properties") for node in _objects(schema))
+    return frozenset(name for properties in declared if isinstance(properties, Mapping) for name in properties)
 
 
 def shown_path(path: Sequence[str | int], declared: frozenset[str]) -> str:
