@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from indexer.__main__ import DEPLOY, STATUS
+from indexer.commands.deploy import DEPLOY
+from indexer.commands.status import STATUS
 from surface.adapters.command_line import run
 from tests.indexer.samples import catalog_json, tool_json
 
