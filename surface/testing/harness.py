@@ -25,7 +25,8 @@ class Scenario:
     """The application under test: what `create_deferred_agent_tool_surface` gets, apart from the dialect."""
 
     surfaces: Sequence[Surface]
-    ranker: Ranker
+    ranker: Ranker | None = None
+    """None: the local lexical one."""
     limits: Limits = field(default_factory=Limits)
     signer: ReceiptSigner | None = None
     observer: Callable[[Evidence], None] | None = None
