@@ -1,7 +1,7 @@
 """The application of the shared story: 500 real AWS operations, on the deploys of two days.
 
-Every framework runs the same operations: an `Operation` is a name, a description, a JSON Schema and a plain function, so
-a test may offer it as a tool of the library or as a tool of the framework's own. Nothing is ever sent to AWS.
+Every framework runs the same operations: an `Operation` is a name, a description, a JSON Schema and a plain function,
+so a test may offer it as a tool of the library or as a tool of the framework's own. Nothing is ever sent to AWS.
 """
 
 from __future__ import annotations
