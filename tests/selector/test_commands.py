@@ -11,7 +11,7 @@ import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
 from models.adapters.onnx import default_embedder
-from selector.__main__ import EVALUATE, RANK, SERVE
+from selector.__main__ import COMMANDS
 from surface.adapters.command_line import run
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
 
@@ -41,7 +41,7 @@ def set_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def _run(*arguments: object) -> int:
-    return run([SERVE, RANK, EVALUATE], "selector", [str(argument) for argument in arguments])
+    return run(COMMANDS, "selector", [str(argument) for argument in arguments])
 
 
 def test_serve_on_a_port_that_is_taken_fails_in_one_line(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,6 +89,14 @@ def test_rank_says_what_is_wrong_without_the_query(
     assert shown.out == ""
     assert said in shown.err
     assert "s3cret-marker" not in shown.err
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\n"])
+def test_rank_of_a_blank_query_is_wrong_use(store: Path, capsys: pytest.CaptureFixture[str], query: str) -> None:
+    assert _run("rank", SURFACE, query, "--store", store) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "QUERY: is blank" in shown.err
 
 
 @pytest.mark.parametrize("ranker", ["hybrid", "lexical", "dense"])

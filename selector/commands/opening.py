@@ -1,0 +1,68 @@
+"""What more than one command does first: opens a store, makes threads, reads numbers."""
+
+from __future__ import annotations
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from indexer.adapters.directory_store import DirectoryStore
+from indexer.adapters.faiss_index import FaissVectorIndex
+from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.errors import IndexerError
+from indexer.index import open_index
+from models.embedder import Embedder
+from models.errors import ModelError
+from selector.errors import SelectorError
+from selector.library import Change, Library
+from surface.adapters.command_line import WrongUseError, say
+from surface.errors import CatalogError
+from surface.protocol import MAX_LIMIT
+
+FAILURES = (IndexerError, ModelError, SelectorError, CatalogError)
+
+open_artefact = partial(open_index, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
+
+
+def store_in(folder: Path) -> DirectoryStore:
+    """The store in a folder; raises WrongUseError where there is none."""
+    if not folder.is_dir():
+        raise WrongUseError(f"--store: {folder} is no directory; deploy there first, or mend the path")
+    return DirectoryStore(folder)
+
+
+def library_over(store: DirectoryStore, embedder: Embedder) -> Library:
+    """The library of a store, read once; what cannot be served is told on standard error."""
+    library = Library(store=store, open_artefact=open_artefact, model=embedder.manifest.identity)
+    for change in library.refresh():
+        if change.outcome != "serving":
+            say(told(change))
+    return library
+
+
+def told(change: Change) -> str:
+    """One change as a person reads it."""
+    where = "/".join(part for part in (change.application, change.surface) if part) or "store"
+    return f"{change.outcome} {where}: {change.detail}"
+
+
+def ranking_threads(threads: int | None) -> ThreadPoolExecutor:
+    """The threads that rank."""
+    return ThreadPoolExecutor(threads or 4, thread_name_prefix="rank")
+
+
+def positive(text: str) -> int:
+    """An argument that counts something."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("needs at least 1")
+    return value
+
+
+def limit(text: str) -> int:
+    """How many names to ask for."""
+    value = positive(text)
+    if value > MAX_LIMIT:
+        raise argparse.ArgumentTypeError(f"needs at most {MAX_LIMIT}")
+    return value

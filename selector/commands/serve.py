@@ -1,0 +1,80 @@
+"""`toolsurface serve`: the ranking service over a store."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from models.adapters.onnx import default_embedder
+from selector.adapters.http_api import build_app
+from selector.adapters.http_server import address, bind, serve
+from selector.commands.opening import FAILURES, library_over, positive, ranking_threads, store_in, told
+from selector.library import Change
+from selector.service import Selector
+from surface.adapters.command_line import Command, CommandFailedError
+
+LOG = logging.getLogger("toolsurface.selector")
+
+
+def _configure_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", type=Path, required=True, metavar="DIR", help="the store that deploys publish to")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
+    parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
+    parser.add_argument(
+        "--poll", type=_seconds, default=2.0, metavar="SECONDS", help="between two looks at the store (default: 2)"
+    )
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    store = store_in(arguments.store)
+    try:
+        bound = bind(arguments.host, arguments.port)
+    except OSError as error:
+        reason = error.strerror or "cannot be listened on"
+        raise CommandFailedError(f"--host {arguments.host} --port {arguments.port}: {reason}") from error
+    with bound, ranking_threads(arguments.threads) as threads:
+        embedder = default_embedder(threads=arguments.threads)
+        library = library_over(store, embedder)
+        app = build_app(
+            ranker=Selector(indexes=library, embedder=embedder, executor=threads),
+            served=lambda: library.served,
+            background=partial(library.follow, every=arguments.poll, tell=_log),
+        )
+        try:
+            # Standard output, and the only line there: whoever asked for port 0 reads the address from it.
+            serve(app, bound=bound, ready=lambda: print(f"serving {address(bound)}", flush=True))
+        except RuntimeError as error:
+            raise CommandFailedError(str(error)) from error
+
+
+def _log(changes: Iterable[Change]) -> None:
+    for change in changes:
+        level = logging.INFO if change.outcome in {"serving", "gone"} else logging.ERROR
+        LOG.log(level, "%s", told(change))
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 65_535:
+        raise argparse.ArgumentTypeError("needs 0 to 65535")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0.01 <= value <= 86_400:
+        raise argparse.ArgumentTypeError("needs 0.01 to 86400 seconds")
+    return value
+
+
+SERVE = Command(
+    name="serve",
+    summary="run the ranking service over a store, following its active releases",
+    configure=_configure_serve,
+    run=_serve,
+    failures=FAILURES,
+)
