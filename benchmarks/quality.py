@@ -36,7 +36,8 @@ from indexer.tool_lines import tool_lines_as_they_are
 from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
 from selector.adapters.evaluation_files import read_set_file
-from selector.evaluation_run import SURFACE, build_for_evaluation, evaluate, library_of, report_of
+from selector.evaluation_report import evaluation_json
+from selector.evaluation_run import SURFACE, build_for_evaluation, evaluate, library_of
 from selector.evaluation_set import JudgedQuery, choose, parse_queries
 from selector.ranking import LEGS
 from selector.service import Selector
@@ -126,7 +127,7 @@ def _judge_set(
 
 def _judge(artefact: Artefact, embedder: Embedder, ranker: str, queries: Sequence[JudgedQuery]) -> Mapping[str, Any]:
     with _ranker(artefact, embedder, ranker) as asked:
-        return report_of(asyncio.run(evaluate(asked, queries, clock=time.perf_counter)))
+        return evaluation_json(asyncio.run(evaluate(asked, queries, clock=time.perf_counter)))
 
 
 @contextmanager
@@ -141,7 +142,7 @@ def _ranker(artefact: Artefact, embedder: Embedder, name: str) -> Iterator[Ranke
 def _queries(path: Path, *, sample: int) -> list[JudgedQuery]:
     queries = parse_queries(read_set_file(path, argument="--bench").split(b"\n"), source=str(path))
     transfer = any(query.fold == "transfer" for query in queries)
-    return choose(queries, fold="transfer" if transfer else "dev", sample=sample)
+    return choose(queries, folds={"transfer" if transfer else "dev"}, sample=sample)
 
 
 def _built(path: Path, embedder: Embedder, *, cache: Path | None, progress: Progress) -> Artefact:

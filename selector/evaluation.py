@@ -70,6 +70,26 @@ def mean(qualities: Sequence[Quality]) -> Quality:
     )
 
 
+def numbers_of(quality: Quality) -> dict[str, float]:
+    """The metrics under the names that tables, files and comparisons use, in their order."""
+    return {
+        **{f"recall@{depth}": quality.recall[depth] for depth in RECALL_DEPTHS},
+        f"ndcg@{NDCG_DEPTH}": quality.ndcg,
+        "mrr": quality.mrr,
+        f"complete@{COMPLETE_DEPTH}": quality.complete,
+    }
+
+
+def quality_of(numbers: Mapping[str, float]) -> Quality:
+    """The inverse of `numbers_of`; raises KeyError where a metric is missing."""
+    return Quality(
+        recall=MappingProxyType({depth: numbers[f"recall@{depth}"] for depth in RECALL_DEPTHS}),
+        ndcg=numbers[f"ndcg@{NDCG_DEPTH}"],
+        mrr=numbers["mrr"],
+        complete=numbers[f"complete@{COMPLETE_DEPTH}"],
+    )
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that at least `share` (0 to 1) of the values do not exceed; 0 for no values."""
     if not values:

@@ -1,7 +1,7 @@
 """One evaluation: a catalog is built and served as in production, each query asks the ranker, and is judged.
 
 Names are ranked as they are: an evaluation set may hold tools that no catalog would take. Nothing here is deployed;
-the index lives in memory.
+the index lives in memory. A ranker that abstains has answered nothing, whatever else its reply holds.
 
 Not done here: reading files, printing. The clock is an argument, in seconds.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from indexer.artefact import Artefact
 from indexer.build import build
@@ -22,9 +22,10 @@ from indexer.progress import Progress, silent
 from indexer.release import Release, ReleasedSurface
 from models.embedder import Embedder
 from selector.errors import EvaluationError
-from selector.evaluation import DEPTH, Quality, judge, mean, percentile
+from selector.evaluation import DEPTH, Quality, judge, mean
 from selector.evaluation_set import JudgedQuery
 from selector.library import Library
+from surface.protocol import RankReply
 from surface.ranking import Ranker, RankRequest
 
 APPLICATION: Final = "evaluation"
@@ -34,17 +35,50 @@ MAX_NAME: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
-    """How a ranker did on a set."""
+class JudgedReply:
+    """How a ranker did on one query: its id and numbers, nothing of what it says."""
 
+    id: str
     quality: Quality
-    """Means over the queries."""
+    hard: bool
+    """See `JudgedQuery.hard`."""
+    answered: int
+    """Names in the answer; 0 where the ranker abstained."""
+    degraded: bool
+    """The answer was weaker than usual, as when its vectors failed."""
+    ms: float
+    """Of the whole request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """How a ranker did on a set, query by query, in the set's order."""
+
+    replies: tuple[JudgedReply, ...]
+
+    @property
+    def quality(self) -> Quality:
+        """Means over the queries."""
+        return mean([reply.quality for reply in self.replies])
+
+    @property
+    def hard(self) -> Quality | None:
+        """Means over the hard queries; None where there are none."""
+        hard = [reply.quality for reply in self.replies if reply.hard]
+        return mean(hard) if hard else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FalseReturns:
+    """How often a ranker answered with a tool where no tool fits."""
+
     queries: int
-    p50_ms: float
-    """Of one whole request, asked one after another."""
-    p95_ms: float
-    degraded: int
-    """Answers that were weaker than usual, such as those whose vectors failed."""
+    answered: int
+
+    @property
+    def rate(self) -> float:
+        """From 0 to 1."""
+        return self.answered / self.queries
 
 
 def build_for_evaluation(
@@ -93,40 +127,46 @@ async def evaluate(
     progress: Progress = silent,
 ) -> Evaluation:
     """Asks every query, one after another, for `limit` names; raises what the ranker raises, ValueError for none."""
-    judged: list[Quality] = []
-    seconds: list[float] = []
-    degraded = 0
+    replies: list[JudgedReply] = []
     for done, query in enumerate(queries):
         progress("ranking", done, len(queries))
-        request = RankRequest(
-            application=APPLICATION, surface=SURFACE, query=query.query, limit=limit, catalog_digest=None
-        )
         started = clock()
-        reply = await ranker.rank(request)
-        seconds.append(clock() - started)
-        degraded += reply.degraded is not None
-        names = [ranked.name for ranked in reply.ranked]
-        judged.append(judge(names, query.relevant, interchangeable=query.match == "any"))
+        reply = await ranker.rank(_request(query, limit))
+        seconds = clock() - started
+        names = _answered(reply)
+        replies.append(
+            JudgedReply(
+                id=query.id,
+                quality=judge(names, query.relevant, interchangeable=query.match == "any"),
+                hard=query.hard,
+                answered=len(names),
+                degraded=reply.degraded is not None,
+                ms=1000.0 * seconds,
+            )
+        )
     progress("ranking", len(queries), len(queries))
-    return Evaluation(
-        quality=mean(judged),
-        queries=len(queries),
-        p50_ms=1000.0 * percentile(seconds, 0.5),
-        p95_ms=1000.0 * percentile(seconds, 0.95),
-        degraded=degraded,
-    )
+    if not replies:
+        raise ValueError("queries: needs at least one")
+    return Evaluation(replies=tuple(replies))
 
 
-def report_of(evaluation: Evaluation) -> dict[str, Any]:
-    """An evaluation as flat names and rounded numbers, for a table or a JSON object."""
-    quality = evaluation.quality
-    return {
-        "queries": evaluation.queries,
-        **{f"recall@{depth}": round(value, 4) for depth, value in quality.recall.items()},
-        "ndcg@10": round(quality.ndcg, 4),
-        "mrr": round(quality.mrr, 4),
-        "complete@5": round(quality.complete, 4),
-        "p50_ms": round(evaluation.p50_ms, 2),
-        "p95_ms": round(evaluation.p95_ms, 2),
-        "degraded": evaluation.degraded,
-    }
+async def count_false_returns(
+    ranker: Ranker, queries: Sequence[JudgedQuery], *, limit: int = DEPTH, progress: Progress = silent
+) -> FalseReturns:
+    """Asks queries that nothing in the catalog fits; raises what the ranker raises, ValueError for none."""
+    if not queries:
+        raise ValueError("queries: needs at least one")
+    answered = 0
+    for done, query in enumerate(queries):
+        progress("asking in vain", done, len(queries))
+        answered += bool(_answered(await ranker.rank(_request(query, limit))))
+    progress("asking in vain", len(queries), len(queries))
+    return FalseReturns(queries=len(queries), answered=answered)
+
+
+def _request(query: JudgedQuery, limit: int) -> RankRequest:
+    return RankRequest(application=APPLICATION, surface=SURFACE, query=query.query, limit=limit, catalog_digest=None)
+
+
+def _answered(reply: RankReply) -> list[str]:
+    return [] if reply.abstained else [ranked.name for ranked in reply.ranked]

@@ -1,70 +1,230 @@
-"""`toolsurface evaluate`: how well a ranker finds the right tools."""
+"""`toolsurface evaluate`: how well rankers find the right tools, and which of two does better."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indexer.adapters.progress import shown_progress
-from indexer.tool_lines import tool_lines_as_they_are
+from indexer.catalog_file import CatalogTool
+from indexer.progress import Progress
 from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
 from models.hashing import HashingEmbedder
-from selector.adapters.evaluation_files import read_set_file
+from selector.adapters.evaluation_files import SetFiles, read_set_file
+from selector.commands.index_cache import build_cached
 from selector.commands.opening import FAILURES, limit, open_artefact, positive, ranking_threads
+from selector.comparison import RESAMPLES, SEED, Pairs, compare
+from selector.errors import EvaluationError
 from selector.evaluation import DEPTH
-from selector.evaluation_run import build_for_evaluation, evaluate, library_of, report_of
-from selector.evaluation_set import choose, parse_queries
-from selector.ranking import LEGS
+from selector.evaluation_report import Comparison, RankerReport, SetReport, report_json, report_lines
+from selector.evaluation_run import count_false_returns, evaluate, library_of
+from selector.evaluation_set import JudgedQuery, UnknownRelevant, choose, parse_queries, unknown_relevant
+from selector.per_query import EarlierRun, per_query_lines, read_per_query
+from selector.ranking import LEGS, Leg
 from selector.service import Selector
-from surface.adapters.command_line import Command, print_json
+from selector.tool_sets import one_surface, surfaces_of
+from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say
+from surface.adapters.output_file import write_whole
 
 
 def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--catalog", type=Path, required=True, metavar="FILE", help="tools, .jsonl or .jsonl.gz")
-    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="judged queries, likewise")
-    parser.add_argument("--fold", metavar="NAME", help="only queries of this fold")
-    parser.add_argument("--split", metavar="NAME", help="only queries of this split")
-    parser.add_argument("--ranker", choices=LEGS, default="hybrid", help="(default: %(default)s)")
-    parser.add_argument(
-        "--limit", type=limit, default=DEPTH, metavar="N", help="names per query (default: %(default)s)"
+    files = parser.add_argument_group("what is evaluated", "one set or several, as folders or as pairs of files")
+    files.add_argument("sets", nargs="*", type=Path, metavar="SET", help="a folder with catalog.jsonl, queries.jsonl")
+    files.add_argument("--catalog", type=Path, action="append", metavar="FILE", help=".jsonl or an export, or .gz")
+    files.add_argument("--queries", type=Path, action="append", metavar="FILE", help="judged queries, .jsonl or .gz")
+    files.add_argument("--surface", metavar="S", help="which surface of an export (default: the only one)")
+    files.add_argument(
+        "--unserveable", type=Path, metavar="FILE", help="queries that nothing fits: counts how many get a tool anyway"
     )
-    parser.add_argument("--sample", type=positive, metavar="N", help="that many queries, the same ones each time")
-    parser.add_argument("--threads", type=positive, metavar="N", help="cores to build with (default: all, ≤ 4)")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    files.add_argument("--fold", type=_names, metavar="A,B", help="only queries of these folds, in every file")
+    files.add_argument("--split", metavar="NAME", help="only judged queries of this split")
+    files.add_argument("--sample", type=positive, metavar="N", help="that many queries a file, always the same")
+    rankers = parser.add_argument_group("how")
+    rankers.add_argument("--ranker", choices=LEGS, help=f"(default: {LEGS[0]})")
+    rankers.add_argument("--limit", type=limit, default=DEPTH, metavar="N", help="names a query (default: %(default)s)")
+    rankers.add_argument("--compare", type=_two_rankers, metavar="A,B", help="both rankers, query by query")
+    rankers.add_argument("--against", type=Path, metavar="FILE", help="an earlier run's --per-query file, likewise")
+    rankers.add_argument(
+        "--resamples", type=positive, default=RESAMPLES, metavar="N", help="of the bootstrap (default: %(default)s)"
+    )
+    rankers.add_argument("--threads", type=positive, metavar="N", help="cores to build with (default: all, ≤ 4)")
+    rankers.add_argument("--cache", type=Path, metavar="DIR", help="keeps vectors, so that a rerun embeds what changed")
+    output = parser.add_argument_group("what comes out")
+    output.add_argument("--per-query", type=Path, metavar="FILE", help="ids and numbers of every query, .jsonl")
+    output.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadSet:
+    """One set, read whole before anything is embedded, so that a wrong file is told at once."""
+
+    name: str
+    tools: Sequence[CatalogTool]
+    queries: Sequence[JudgedQuery]
+    unknown: UnknownRelevant
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    lines = read_set_file(arguments.queries, argument="--queries").split(b"\n")
-    queries = choose(
-        parse_queries(lines, source=str(arguments.queries)),
-        fold=arguments.fold,
-        split=arguments.split,
-        sample=arguments.sample,
-    )
-    tools = tool_lines_as_they_are(read_set_file(arguments.catalog, argument="--catalog"))
+    rankers: Sequence[Leg] = arguments.compare or [arguments.ranker or LEGS[0]]
+    _refuse_contradictions(arguments)
+    earlier = None
+    if arguments.against is not None:
+        data = read_set_file(arguments.against, argument="--against")
+        earlier = read_per_query(data, source=str(arguments.against))
+    sets = [_read(files, arguments) for files in _set_files(arguments)]
+    in_vain = _queries(arguments.unserveable, arguments, "--unserveable") if arguments.unserveable else []
     # Words need no vectors, and those of a large catalog take minutes.
-    words_only = arguments.ranker == "lexical"
+    words_only = set(rankers) == {"lexical"}
     embedder: Embedder = HashingEmbedder(dimension=8) if words_only else default_embedder(threads=arguments.threads)
+    reports: list[SetReport] = []
+    compared: list[Pairs] = []
     with shown_progress() as progress:
-        started = time.perf_counter()
-        artefact = build_for_evaluation(tools, embedder=embedder, progress=progress)
-        library = library_of(artefact, open_artefact=open_artefact)
-        built = time.perf_counter() - started
-        with ranking_threads(1) as threads:
-            selector = Selector(indexes=library, embedder=embedder, executor=threads, leg=arguments.ranker)
-            evaluation = asyncio.run(
-                evaluate(selector, queries, clock=time.perf_counter, limit=arguments.limit, progress=progress)
-            )
-    report = {"ranker": arguments.ranker, "tools": len(tools), **report_of(evaluation), "build_s": round(built, 2)}
+        for one in sets:
+            report = _judge(one, rankers, in_vain, embedder=embedder, arguments=arguments, progress=progress)
+            pairs = _pairs(report, earlier)
+            if pairs is not None:
+                compared.append(pairs)
+                report = replace(report, comparison=compare([pairs], resamples=arguments.resamples))
+            reports.append(report)
+    comparison = None
+    if compared:
+        first, second = rankers if arguments.compare else (f"{rankers[0]} in {arguments.against.name}", rankers[0])
+        over_sets = compare(compared, resamples=arguments.resamples)
+        comparison = Comparison(
+            first=first, second=second, resamples=arguments.resamples, seed=SEED, over_sets=over_sets
+        )
+    if arguments.per_query is not None:
+        _write_per_query(arguments.per_query, reports)
     if arguments.json:
-        print_json(report)
+        print_json(report_json(reports, comparison, model=None if words_only else embedder.manifest.identity))
         return
-    width = max(len(name) for name in report)
-    for name, value in report.items():
-        print(f"{name:<{width}}  {value:.3f}" if isinstance(value, float) else f"{name:<{width}}  {value}")
+    print("\n".join(report_lines(reports, comparison)))
+
+
+def _refuse_contradictions(arguments: argparse.Namespace) -> None:
+    if arguments.compare and arguments.ranker:
+        raise WrongUseError("--ranker, --compare: give one of them")
+    if arguments.compare and arguments.against:
+        raise WrongUseError("--compare, --against: give one of them")
+
+
+def _set_files(arguments: argparse.Namespace) -> list[SetFiles]:
+    catalogs, queries = arguments.catalog or [], arguments.queries or []
+    if len(catalogs) != len(queries):
+        raise WrongUseError("--catalog, --queries: come in pairs; give as many of one as of the other")
+    found = [SetFiles.in_folder(folder) for folder in arguments.sets]
+    found += [SetFiles.of_pair(*pair) for pair in zip(catalogs, queries, strict=True)]
+    if not found:
+        raise WrongUseError("SET: say what to evaluate: a folder, or --catalog FILE --queries FILE")
+    names = [files.name for files in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongUseError(f"SET: two sets are called {name}; rename a folder or a catalog file")
+    return found
+
+
+def _read(files: SetFiles, arguments: argparse.Namespace) -> _ReadSet:
+    data = read_set_file(files.catalog, argument="--catalog")
+    surfaces = surfaces_of(data, file=files.catalog.name)
+    tools = one_surface(surfaces, arguments.surface, file=files.catalog.name)
+    queries = _queries(files.queries, arguments, "--queries", split=arguments.split)
+    unknown = unknown_relevant(queries, {tool.name for tool in tools})
+    if unknown.queries:
+        say(
+            f"{files.name}: {unknown.queries} of {len(queries)} queries want tools that the catalog does not hold "
+            f"({unknown.names} names); nothing can find those, and they count as missed"
+        )
+    return _ReadSet(name=files.name, tools=tools, queries=queries, unknown=unknown)
+
+
+def _queries(
+    path: Path, arguments: argparse.Namespace, argument: str, *, split: str | None = None
+) -> list[JudgedQuery]:
+    lines = read_set_file(path, argument=argument).split(b"\n")
+    queries = parse_queries(lines, source=f"{argument} {path}")
+    return choose(queries, source=argument, folds=arguments.fold or (), split=split, sample=arguments.sample)
+
+
+def _judge(
+    one: _ReadSet,
+    rankers: Sequence[Leg],
+    in_vain: Sequence[JudgedQuery],
+    *,
+    embedder: Embedder,
+    arguments: argparse.Namespace,
+    progress: Progress,
+) -> SetReport:
+    started = time.perf_counter()
+    artefact = build_cached(one.tools, name=one.name, embedder=embedder, cache=arguments.cache, progress=progress)
+    library = library_of(artefact, open_artefact=open_artefact)
+    built = time.perf_counter() - started
+    reports: list[RankerReport] = []
+    with ranking_threads(1) as threads:
+        for leg in rankers:
+            selector = Selector(indexes=library, embedder=embedder, executor=threads, leg=leg)
+            asked = evaluate(selector, one.queries, clock=time.perf_counter, limit=arguments.limit, progress=progress)
+            evaluation = asyncio.run(asked)
+            wrong = None
+            if in_vain:
+                wrong = asyncio.run(count_false_returns(selector, in_vain, limit=arguments.limit, progress=progress))
+            reports.append(RankerReport(ranker=leg, evaluation=evaluation, false_returns=wrong))
+    return SetReport(
+        name=one.name,
+        tools=len(one.tools),
+        unknown=one.unknown,
+        build_s=built,
+        rankers=reports,
+    )
+
+
+def _pairs(report: SetReport, earlier: EarlierRun | None) -> Pairs | None:
+    """What is compared on one set: its two rankers, or its ranker now and in an earlier run."""
+    now = report.rankers[-1].evaluation
+    if len(report.rankers) == 2:
+        before = report.rankers[0].evaluation
+        return [(a.quality, b.quality) for a, b in zip(before.replies, now.replies, strict=True)]
+    if earlier is None:
+        return None
+    ranker = report.rankers[-1].ranker
+    known = earlier.get((report.name, ranker))
+    if known is None:
+        listed = ", ".join(f"{name} by {by}" for name, by in earlier)
+        raise EvaluationError(f"--against: the file holds nothing of {report.name} by {ranker}; it holds {listed}")
+    pairs = [(known[reply.id], reply.quality) for reply in now.replies if reply.id in known]
+    if not pairs:
+        raise EvaluationError(f"--against: the file holds none of the {len(now.replies)} queries of {report.name}")
+    if len(pairs) < len(now.replies):
+        say(f"{report.name}: compared on the {len(pairs)} of {len(now.replies)} queries that the earlier run has too")
+    return pairs
+
+
+def _write_per_query(path: Path, reports: Sequence[SetReport]) -> None:
+    lines = [
+        line
+        for report in reports
+        for by in report.rankers
+        for line in per_query_lines(report.name, by.ranker, by.evaluation)
+    ]
+    try:
+        write_whole(path, b"".join(lines))
+    except OSError as error:
+        raise CommandFailedError(f"--per-query: {path}: cannot be written ({error.strerror})") from error
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _two_rankers(text: str) -> tuple[str, ...]:
+    names = _names(text)
+    if len(names) != 2 or names[0] == names[1] or not set(names) <= set(LEGS):
+        raise argparse.ArgumentTypeError(f"needs two of {', '.join(LEGS)}, with a comma between")
+    return names
 
 
 EVALUATE = Command(

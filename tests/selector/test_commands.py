@@ -107,28 +107,136 @@ def test_evaluate_ranks_names_as_they_are(
     files = ("--catalog", catalog, "--queries", queries)
     assert _run("evaluate", *files, "--fold", "dev", "--ranker", ranker, "--json") == 0
     shown = capsys.readouterr()
-    report = json.loads(shown.out)
-    assert report["tools"] == len(ODD_TOOLS)
+    (found,) = json.loads(shown.out)["sets"]
+    report = found["rankers"][ranker]
+    assert found["tools"] == len(ODD_TOOLS)
     assert report["queries"] == 2
     assert report["recall@1"] == report["ndcg@10"] == report["mrr"] == report["complete@5"] == 1.0
-    assert set(report) >= {"recall@3", "recall@5", "recall@8", "recall@10", "build_s", "p50_ms", "p95_ms"}
+    assert set(report) >= {"recall@3", "recall@5", "recall@8", "recall@10", "p50_ms", "p95_ms", "hard", "abstained"}
     assert shown.out.count("\n") == 1
 
 
-def test_evaluate_prints_a_table_of_all_queries_by_default(
+def test_evaluate_prints_a_row_for_each_set_and_counts_what_cannot_be_found(
     set_files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     catalog, queries = set_files
     assert _run("evaluate", "--catalog", catalog, "--queries", queries, "--ranker", "lexical") == 0
-    table = dict(line.split() for line in capsys.readouterr().out.splitlines())
-    assert table["queries"] == "3"
-    assert table["recall@5"] == "0.667"
+    shown = capsys.readouterr()
+    head, row, *_ = shown.out.splitlines()
+    assert row.split()[:5] == ["catalog", "lexical", str(len(ODD_TOOLS)), "3", "66.7"]
+    assert "false returns" not in head
+    assert "catalog: 1 of 3 queries want tools that the catalog does not hold (1 names)" in shown.err
+
+
+def test_evaluate_compares_two_rankers_on_several_sets_and_keeps_what_each_query_scored(
+    set_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "second"
+    folder.mkdir()
+    for file, name in zip(set_files, ("catalog.jsonl.gz", "queries.jsonl"), strict=True):
+        (folder / name).write_bytes(file.read_bytes())
+    catalog, queries = set_files
+    kept = tmp_path / "kept.jsonl"
+    arguments = ("evaluate", folder, "--catalog", catalog, "--queries", queries, "--fold", "dev,test")
+    assert _run(*arguments, "--compare", "lexical,hybrid", "--per-query", kept, "--unserveable", queries) == 0
+    shown = capsys.readouterr().out
+    assert [line.split("  ")[0] for line in shown.splitlines()].count("mean of the sets") == 3
+    assert "false returns" in shown
+    assert "hybrid minus lexical" in shown
+    assert "2,000 resamples, seed 1" in shown
+    assert len(kept.read_bytes().splitlines()) == 2 * 2 * 3
+    assert _run(*arguments, "--against", kept, "--resamples", 50, "--json") == 0
+    comparison = json.loads(capsys.readouterr().out)["comparison"]
+    assert (comparison["first"], comparison["second"]) == ("hybrid in kept.jsonl", "hybrid")
+    assert comparison["resamples"] == 50
+    assert comparison["mean_over_sets"]["recall@5"] == {"mean": 0.0, "low": 0.0, "high": 0.0}
+
+
+def test_evaluate_reads_a_surface_of_an_export(
+    set_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = {"name": "file_delete", "description": "Delete a file", "input_schema": {"type": "object"}}
+    export = {"version": 1, "application": "shop", "surfaces": {"a": {"tools": [tool]}, "b": {"tools": []}}}
+    path = tmp_path / "shop.json"
+    path.write_text(json.dumps(export))
+    arguments = ("evaluate", "--catalog", path, "--queries", set_files[1], "--ranker", "lexical", "--json")
+    assert _run(*arguments, "--surface", "a") == 0
+    assert json.loads(capsys.readouterr().out)["sets"][0]["tools"] == 1
+    for rest, said in (((), "--surface: say which of shop.json: a, b"), (("--surface", "c"), "it has: a, b")):
+        assert _run(*arguments, *rest) == 1
+        assert said in capsys.readouterr().err
+
+
+def test_a_second_evaluation_embeds_nothing_and_a_damaged_cache_costs_only_time(
+    set_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog, queries = set_files
+    arguments = ("evaluate", "--catalog", catalog, "--queries", queries, "--cache", tmp_path, "--json")
+
+    def recall() -> float:
+        assert _run(*arguments) == 0
+        (report,) = json.loads(capsys.readouterr().out)["sets"]
+        found = report["rankers"]["hybrid"]["recall@1"]
+        assert isinstance(found, float)
+        return found
+
+    built = recall()
+    (vectors,) = tmp_path.rglob("vectors.npy")
+    written = vectors.stat().st_mtime_ns
+    assert recall() == built
+    assert vectors.stat().st_mtime_ns == written
+    vectors.write_bytes(b"damaged")
+    assert recall() == built
+    assert vectors.read_bytes() != b"damaged"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "SET: say what to evaluate"),
+        (("--catalog", "{catalog}"), "--catalog, --queries: come in pairs"),
+        (("--catalog", "{catalog}", "--queries", "{queries}") * 2, "two sets are called catalog"),
+        (("{folder}", "--compare", "lexical,dense", "--ranker", "dense"), "--ranker, --compare"),
+        (("{folder}", "--compare", "lexical,dense", "--against", "{queries}"), "--compare, --against"),
+    ],
+)
+def test_evaluate_refuses_what_makes_no_sense(
+    set_files: tuple[Path, Path], capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    catalog, queries = set_files
+    formed = [text.format(catalog=catalog, queries=queries, folder=catalog.parent) for text in arguments]
+    assert _run("evaluate", *formed) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_evaluate_says_what_is_wrong_with_a_set_or_an_earlier_run(
+    set_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog, queries = set_files
+    twice, other, stranger = tmp_path / "twice.jsonl", tmp_path / "other.jsonl", tmp_path / "stranger.jsonl"
+    twice.write_text(queries.read_text() + "\n" + queries.read_text())
+    line = {"set": "catalog", "ranker": "lexical", "id": "x"}
+    metrics = dict.fromkeys(("recall@1", "recall@3", "recall@5", "recall@8", "recall@10", "ndcg@10", "mrr"), 1.0)
+    metrics["complete@5"] = 1.0
+    stranger.write_text(json.dumps({**line, "metrics": metrics}))
+    other.write_text(json.dumps({**line, "set": "shop", "metrics": metrics}))
+    pair = ("--catalog", catalog, "--queries", queries)
+    for arguments, said in (
+        ((tmp_path,), "holds no catalog; needs one of catalog.jsonl"),
+        (("--catalog", catalog, "--queries", twice), "twice.jsonl: id: 3 line(s) repeat"),
+        ((*pair, "--against", tmp_path / "nowhere"), "--against"),
+        ((*pair, "--against", other), "the file holds nothing of catalog by lexical; it holds shop by lexical"),
+        ((*pair, "--against", stranger), "the file holds none of the 3 queries of catalog"),
+        ((*pair, "--per-query", tmp_path / "no" / "folder"), "--per-query"),
+    ):
+        assert _run("evaluate", *arguments, "--ranker", "lexical") == 1
+        assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--fold", "nope"), "--fold: no query left; the queries have dev, test"),
+        (("--fold", "nope"), "--fold: no query of --queries left; they have dev, test"),
         (("--fold", "dev", "--split", "nope"), "--split"),
     ],
 )
