@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -158,10 +159,11 @@ def _built(path: Path, embedder: Embedder, *, cache: Path | None, progress: Prog
             previous = None  # a damaged cache costs time and nothing else
     artefact = build_for_evaluation(tools, embedder=embedder, previous=previous, progress=progress)
     if store is not None:
-        store.publish(artefact)
+        now = datetime.now(UTC)
+        store.publish(artefact, at=now)
         released = ReleasedSurface(version=artefact.version, catalog_digest=artefact.manifest.catalog_digest)
         release = Release(application=application, deploy="benchmark", surfaces={SURFACE: released})
-        store.activate(release, expected=active.id if active is not None else None)
+        store.activate(release, expected=active.id if active is not None else None, at=now)
     return artefact
 
 

@@ -18,10 +18,10 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from indexer.errors import ArtefactError
-from indexer.strict_json import NotJsonError, parse_json
+from indexer.stored_model import read_stored
 from surface.canonical import canonical_bytes, digest
 from surface.protocol import Digest, Key
 
@@ -95,14 +95,7 @@ def read_manifest(data: bytes) -> IndexManifest:
     """The manifest that `data` holds; raises `ArtefactError`, and nothing else, naming the field."""
     if len(data) > MAX_MANIFEST_BYTES:
         raise ArtefactError(f"manifest.json: is larger than {MAX_MANIFEST_BYTES} bytes")
-    try:
-        manifest = IndexManifest.model_validate(parse_json(data))
-    except NotJsonError as error:
-        raise ArtefactError(f"manifest.json: {error}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(ascii(step)[1:-1] if isinstance(step, str) else str(step) for step in first["loc"])
-        raise ArtefactError(f"manifest.json: {field}: {first['msg']}") from None
+    manifest = read_stored(IndexManifest, data, what="manifest.json")
     if manifest.files.keys() != FILES:
         raise ArtefactError(f"manifest.json: files: must be exactly {', '.join(sorted(FILES))}")
     return manifest

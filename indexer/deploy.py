@@ -16,8 +16,9 @@ Not done here: rollback, pruning, canary queries between steps 2 and 3, telling 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 import numpy as np
@@ -76,8 +77,15 @@ class _Built:
     embedded: int
 
 
-def deploy(catalog: Catalog, *, embedder: Embedder, store: ArtefactStore, progress: Progress = silent) -> DeployResult:
-    """Makes `catalog` what the application serves.
+def deploy(
+    catalog: Catalog,
+    *,
+    embedder: Embedder,
+    store: ArtefactStore,
+    now: Callable[[], datetime],
+    progress: Progress = silent,
+) -> DeployResult:
+    """Makes `catalog` what the application serves; `now` says what the history will say of it, with a time zone.
 
     Raises `ActivationConflictError` where another deploy of the application was faster, `StoreError`,
     `ArtefactError` where a version does not come back from the store as it went in, `BuildError`, and what
@@ -90,7 +98,7 @@ def deploy(catalog: Catalog, *, embedder: Embedder, store: ArtefactStore, progre
     for at, (key, artefact) in enumerate(artefacts.items()):
         progress("publishing", at, len(artefacts))
         if key not in standing or standing[key].version != artefact.version:
-            store.publish(artefact)
+            store.publish(artefact, at=now())
             _prove(store, artefact)
     progress("publishing", len(artefacts), len(artefacts))
     release = Release(
@@ -101,7 +109,7 @@ def deploy(catalog: Catalog, *, embedder: Embedder, store: ArtefactStore, progre
             for key, artefact in artefacts.items()
         },
     )
-    _activate(store, release, active)
+    _activate(store, release, active, at=now())
     return DeployResult(
         application=catalog.application,
         deploy=catalog.deploy,
@@ -165,11 +173,11 @@ def _prove(store: ArtefactStore, artefact: Artefact) -> None:
     read_contents(store.load(manifest.application, manifest.surface, artefact.version))
 
 
-def _activate(store: ArtefactStore, release: Release, active: Release | None) -> None:
+def _activate(store: ArtefactStore, release: Release, active: Release | None, *, at: datetime) -> None:
     if active is not None and active.id == release.id:
         return
     try:
-        store.activate(release, expected=active.id if active is not None else None)
+        store.activate(release, expected=active.id if active is not None else None, at=at)
     except ActivationConflictError as conflict:
         if conflict.found != release.id:  # a twin of this deploy was faster, and did what was asked
             raise

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from datetime import datetime
+from threading import Condition
 
 from indexer.artefact import Artefact
-from indexer.errors import ActivationConflictError, StoreError
+from indexer.errors import StoreError
+from indexer.ledger import Ledger, Pruning, empty_ledger
 from indexer.release import Release
 
 
@@ -13,47 +15,61 @@ class MemoryStore:
     """Implements `indexer.ports.ArtefactStore`; threads may share it."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._changed = Condition()
+        self._activations = 0
         self._artefacts: dict[tuple[str, str, str], Artefact] = {}
-        self._active: dict[str, Release] = {}
+        self._ledgers: dict[str, Ledger] = {}
 
-    def publish(self, artefact: Artefact) -> None:
+    def applications(self) -> tuple[str, ...]:
+        """Every application that has an active release, sorted."""
+        with self._changed:
+            return tuple(sorted(name for name, ledger in self._ledgers.items() if ledger.active is not None))
+
+    def ledger(self, application: str) -> Ledger:
+        """Everything about an application at this moment."""
+        with self._changed:
+            return self._ledgers.get(application) or empty_ledger(application)
+
+    def active(self, application: str) -> Release | None:
+        """The release that is active now."""
+        return self.ledger(application).active
+
+    def publish(self, artefact: Artefact, *, at: datetime) -> None:
         """Keeps an index version; raises `ArtefactError` where it is damaged already."""
         artefact.verify()
         manifest = artefact.manifest
-        with self._lock:
+        with self._changed:
+            self._ledgers[manifest.application] = self.ledger(manifest.application).published(manifest, at=at)
             self._artefacts[manifest.application, manifest.surface, artefact.version] = artefact
 
     def load(self, application: str, surface: str, version: str) -> Artefact:
         """An index version, verified; raises `StoreError` where there is none, `ArtefactError` where it is damaged."""
-        with self._lock:
+        with self._changed:
             artefact = self._artefacts.get((application, surface, version))
         if artefact is None:
             raise StoreError(f"application {application}, surface {surface}: version {version} is not in the store")
         artefact.verify()
         return artefact
 
-    def activate(self, release: Release, *, expected: str | None) -> None:
-        """Compare-and-swap of the active release; raises `ActivationConflictError`, `StoreError`."""
-        with self._lock:
-            for surface, released in release.surfaces.items():
-                if (release.application, surface, released.version) not in self._artefacts:
-                    raise StoreError(
-                        f"application {release.application}, surface {surface}: version {released.version} is not "
-                        "published; publish it before it is activated"
-                    )
-            active = self._active.get(release.application)
-            found = active.id if active is not None else None
-            if found != expected:
-                raise ActivationConflictError(application=release.application, expected=expected, found=found)
-            self._active[release.application] = release
+    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+        """Compare-and-swap of the active release; raises `ActivationConflictError`, `NotPublishedError`."""
+        with self._changed:
+            ledger = self.ledger(release.application).activated(release, expected=expected, at=at)
+            self._ledgers[release.application] = ledger
+            self._activations += 1
+            self._changed.notify_all()
 
-    def active(self, application: str) -> Release | None:
-        """The release that is active now."""
-        with self._lock:
-            return self._active.get(application)
+    def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
+        """Forgets what `Ledger.pruned` takes away."""
+        with self._changed:
+            pruning = self.ledger(application).pruned(keep=keep, unused_since=unused_since)
+            self._ledgers[application] = pruning.ledger
+            for gone in pruning.versions:
+                self._artefacts.pop((application, gone.surface, gone.version), None)
+            return pruning
 
-    def applications(self) -> tuple[str, ...]:
-        """Every application that has an active release, sorted."""
-        with self._lock:
-            return tuple(sorted(self._active))
+    def wait_for_change(self, timeout_s: float) -> None:
+        """Returns when somebody activates a release, at the latest after `timeout_s` seconds."""
+        with self._changed:
+            seen = self._activations
+            self._changed.wait_for(lambda: self._activations != seen, timeout_s)

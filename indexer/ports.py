@@ -7,12 +7,14 @@ scores in name order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.artefact import Artefact
+from indexer.ledger import Ledger, Pruning
 from indexer.release import Release
 
 
@@ -33,30 +35,59 @@ class LexicalIndex(Protocol):
 
 
 class ArtefactStore(Protocol):
-    """Keeps immutable index versions and, for each application, one pointer to the active release.
+    """Keeps immutable index versions and, for each application, one `Ledger` that says which of them are served.
 
-    What cannot be read raises `indexer.errors.StoreError`; what is damaged raises `indexer.errors.ArtefactError`.
+    Readers and writers may be many threads and processes. Every change of a ledger is one compare-and-swap, so each
+    promise below holds whatever others do meanwhile. What cannot be read or written raises
+    `indexer.errors.StoreError`; what is damaged raises `indexer.errors.ArtefactError`.
     """
 
-    def publish(self, artefact: Artefact) -> None:
-        """Keeps an index version; readers see all of it or nothing. Publishing the same version again does nothing."""
+    def applications(self) -> tuple[str, ...]:
+        """Every application that has an active release, sorted; one whose ledger cannot be read is named too."""
         ...
 
-    def load(self, application: str, surface: str, version: str) -> Artefact:
-        """An index version, every byte of it verified against its manifest."""
-        ...
-
-    def activate(self, release: Release, *, expected: str | None) -> None:
-        """Makes a release the active one, if the active one is still `expected` (a release id, or None for none).
-
-        Raises `indexer.errors.ActivationConflictError` where it is not. All surfaces of the release switch together.
-        """
+    def ledger(self, application: str) -> Ledger:
+        """Everything about an application at one moment: history, releases, versions. Empty where there is nothing."""
         ...
 
     def active(self, application: str) -> Release | None:
-        """The release that is active now."""
+        """The release that is active now: `ledger(application).active`."""
         ...
 
-    def applications(self) -> tuple[str, ...]:
-        """Every application that has an active release, sorted."""
+    def publish(self, artefact: Artefact, *, at: datetime) -> None:
+        """Keeps an index version; readers see all of it or nothing.
+
+        Publishing the same version again writes nothing but the moment, which keeps a `prune` away from it, and puts
+        it right where it is damaged.
+        """
+        ...
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        """An index version, every byte of it verified against its manifest.
+
+        `StoreError` where it is not in the store, or is pruned while it is being read.
+        """
+        ...
+
+    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+        """Makes a release the active one, if the active one is still `expected` (a release id, or None for none).
+
+        All surfaces of the release switch together. Raises `indexer.errors.ActivationConflictError` where another
+        one is active, `indexer.errors.NotPublishedError` where a version of it is not in the store: publish it again.
+        """
+        ...
+
+    def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
+        """Deletes what `Ledger.pruned` takes away, and answers with it.
+
+        Never a version of the active release, of one of the `keep` most recently active ones, or of a release that
+        becomes active meanwhile. `ledger(application).pruned(…)` says beforehand what would go.
+        """
+        ...
+
+    def wait_for_change(self, timeout_s: float) -> None:
+        """Returns when an activation may have happened, at the latest after `timeout_s` seconds.
+
+        A hint and no more: it may return early, and it may miss a change. Whoever follows a store looks again anyway.
+        """
         ...

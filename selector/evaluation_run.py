@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from indexer.artefact import Artefact
@@ -30,6 +31,8 @@ from surface.ranking import Ranker, RankRequest
 
 APPLICATION: Final = "evaluation"
 SURFACE: Final = "catalog"
+_ANY_TIME: Final = datetime.fromtimestamp(0, UTC)
+"""The index lives in memory, and nobody reads its history."""
 MAX_NAME: Final = 1_024
 """Characters of a name that a reply can carry."""
 
@@ -109,10 +112,10 @@ def library_of(artefact: Artefact, *, open_artefact: Callable[[Artefact], Surfac
     """A library that serves this one version, put there the way a deploy would."""
     manifest = artefact.manifest
     store = MemoryStore()
-    store.publish(artefact)
+    store.publish(artefact, at=_ANY_TIME)
     released = ReleasedSurface(version=artefact.version, catalog_digest=manifest.catalog_digest)
     release = Release(application=APPLICATION, deploy="evaluation", surfaces={SURFACE: released})
-    store.activate(release, expected=None)
+    store.activate(release, expected=None, at=_ANY_TIME)
     library = Library(store=store, open_artefact=open_artefact, model=manifest.model)
     library.refresh()
     return library

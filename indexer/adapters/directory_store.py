@@ -1,8 +1,8 @@
 """A store in a directory: no server, one file system, any number of readers.
 
-    <store>/applications/<application>/active.json                     the active release: the pointer
+    <store>/applications/<application>/ledger.json                     what is active, was active, and is kept
                                       /versions/<surface>/<version>/    manifest.json and the artefact's files
-                                      /staging/                         half-written; never read
+                                      /staging/                         half-written or half-deleted; never read
                                       /lock                             held by whoever writes
 
 Rules kept here:
@@ -10,7 +10,8 @@ Rules kept here:
 1. Readers take no lock. What they can name is whole: it was written in `staging`, synced, and renamed into place.
 2. Writers of one application take turns under its lock, which the kernel gives back when a process dies. So whatever
    lies in `staging` while the lock is held was left by a dead process, and is swept away.
-3. Nothing from outside becomes a path before it was matched: keys are encoded, versions are hexadecimal digits.
+3. A version is in place before the ledger names it, and the ledger forgets it before it leaves its place.
+4. Nothing from outside becomes a path before it was matched: keys are encoded, versions are hexadecimal digits.
 
 The file system must have rename and flock (any local one on Linux or macOS; not Windows). Surface keys that differ
 in case only need one that tells case apart; where it does not, loading refuses the mix-up.
@@ -21,22 +22,24 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
+from indexer.adapters.directory_files import read, remove, sync_folder, told_as_store_errors, write
 from indexer.artefact import MAX_MANIFEST_BYTES, Artefact, read_manifest
-from indexer.errors import ActivationConflictError, ArtefactError, StoreError
-from indexer.release import MAX_RELEASE_BYTES, Release, read_release
+from indexer.errors import ArtefactError, NotPublishedError, StoreError
+from indexer.ledger import MAX_LEDGER_BYTES, Ledger, Pruning, empty_ledger, read_ledger
+from indexer.release import Release
 from surface.identity import is_key
 
 _MANIFEST = "manifest.json"
-_POINTER = "active.json"
+_LEDGER = "ledger.json"
 _VERSION = re.compile(r"[0-9a-f]{32}")
 _RETRY_S = 0.02
+_LOOK_S = 0.2
 
 
 class DirectoryStore:
@@ -49,7 +52,27 @@ class DirectoryStore:
         self._root = Path(path)
         self._lock_wait_s = lock_wait_s
 
-    def publish(self, artefact: Artefact) -> None:
+    def applications(self) -> tuple[str, ...]:
+        """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`."""
+        return tuple(name for name in self._homes() if self._is_served(name))
+
+    def ledger(self, application: str) -> Ledger:
+        """Everything about an application at this moment; raises `StoreError`, `ArtefactError`."""
+        path = self._home(application) / _LEDGER
+        with told_as_store_errors(path):
+            data = read(path, ceiling=MAX_LEDGER_BYTES)
+        if data is None:
+            return empty_ledger(application)
+        try:
+            return read_ledger(data, application=application)
+        except ArtefactError as error:
+            raise ArtefactError(f"{path}: {error}; remove the file and deploy again") from None
+
+    def active(self, application: str) -> Release | None:
+        """The release that is active now; raises `StoreError`, `ArtefactError`."""
+        return self.ledger(application).active
+
+    def publish(self, artefact: Artefact, *, at: datetime) -> None:
         """Keeps an index version, all of it or nothing; one that is there and sound is left alone.
 
         Raises `ArtefactError` where the artefact is damaged already, `StoreError` where it cannot be written.
@@ -57,21 +80,22 @@ class DirectoryStore:
         artefact.verify()
         manifest = artefact.manifest
         target = self._version(manifest.application, manifest.surface, artefact.version)
-        with _readable_errors(target), self._writing(manifest.application) as staging:
-            if self._is_sound(manifest.application, manifest.surface, artefact.version):
-                return
-            fresh = staging / "fresh"
-            fresh.mkdir()
-            for name, data in artefact.files.items():
-                _write(fresh / name, data)
-            _write(fresh / _MANIFEST, manifest.to_bytes())
-            _sync_folder(fresh)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.exists():
-                target.rename(staging / "damaged")
-            fresh.rename(target)
-            for folder in (target.parent, target.parent.parent):
-                _sync_folder(folder)
+        with told_as_store_errors(target), self._writing(manifest.application) as staging:
+            ledger = self.ledger(manifest.application).published(manifest, at=at)
+            if not self._is_sound(manifest.application, manifest.surface, artefact.version):
+                fresh = staging / "fresh"
+                fresh.mkdir()
+                for name, data in artefact.files.items():
+                    write(fresh / name, data)
+                write(fresh / _MANIFEST, manifest.to_bytes())
+                sync_folder(fresh)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if os.path.lexists(target):
+                    target.rename(staging / "damaged")
+                fresh.rename(target)
+                for folder in (target.parent, target.parent.parent):
+                    sync_folder(folder)
+            self._replace(ledger, staging)
 
     def load(self, application: str, surface: str, version: str) -> Artefact:
         """An index version, every byte verified.
@@ -79,17 +103,67 @@ class DirectoryStore:
         Raises `StoreError` where it is not there or cannot be read, `ArtefactError` where it is damaged.
         """
         folder = self._version(application, surface, version)
-        with _readable_errors(folder):
-            written = _read(folder / _MANIFEST, ceiling=MAX_MANIFEST_BYTES)
+        try:
+            return self._loaded(folder, application, surface, version)
+        except ArtefactError:
+            if self.ledger(application).version(surface, version) is None:
+                raise StoreError(f"{folder}: version {version} of surface {surface} was pruned") from None
+            raise
+
+    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+        """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
+        home = self._home(release.application)
+        with told_as_store_errors(home), self._writing(release.application) as staging:
+            ledger = self.ledger(release.application).activated(release, expected=expected, at=at)
+            missing = [
+                (surface, released.version)
+                for surface, released in sorted(release.surfaces.items())
+                if not (self._version(release.application, surface, released.version) / _MANIFEST).is_file()
+            ]
+            if missing:  # somebody removed it by hand
+                raise NotPublishedError(application=release.application, missing=missing)
+            self._replace(ledger, staging)
+
+    def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
+        """Deletes what `Ledger.pruned` takes away, and what no ledger names; raises `StoreError`, `ArtefactError`."""
+        home = self._home(application)
+        if not home.exists():
+            return empty_ledger(application).pruned(keep=keep, unused_since=unused_since)
+        with told_as_store_errors(home), self._writing(application) as staging:
+            pruning = self.ledger(application).pruned(keep=keep, unused_since=unused_since)
+            self._replace(pruning.ledger, staging)
+            kept = {self._version(application, one.surface, one.version) for one in pruning.ledger.versions}
+            for number, folder in enumerate(home.glob("versions/*/*")):
+                if folder not in kept and _VERSION.fullmatch(folder.name):
+                    folder.rename(staging / f"pruned-{number}")
+            return pruning
+
+    def wait_for_change(self, timeout_s: float) -> None:
+        """Returns soon after a ledger was replaced, at the latest after `timeout_s` seconds."""
+        deadline = time.monotonic() + timeout_s
+        before = self._glance()
+        while self._glance() == before and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(left, _LOOK_S))
+
+    def _glance(self) -> frozenset[tuple[str, int, int]]:
+        """Which ledger files there are, without reading them; nothing where they cannot be seen."""
+        try:
+            seen = [(path, path.stat()) for path in self._root.glob(f"applications/*/{_LEDGER}")]
+        except OSError:
+            return frozenset()
+        return frozenset((str(path), found.st_ino, found.st_mtime_ns) for path, found in seen)
+
+    def _loaded(self, folder: Path, application: str, surface: str, version: str) -> Artefact:
+        with told_as_store_errors(folder):
+            written = read(folder / _MANIFEST, ceiling=MAX_MANIFEST_BYTES)
             if written is None:
                 raise StoreError(f"{folder}: version {version} of surface {surface} is not in the store")
             manifest = read_manifest(written)
-            found = (manifest.application, manifest.surface, manifest.version)
-            if found != (application, surface, version):
+            if (manifest.application, manifest.surface, manifest.version) != (application, surface, version):
                 raise ArtefactError(f"{folder}: holds another version than its place says; deploy again")
             files: dict[str, bytes] = {}
             for name, entry in manifest.files.items():
-                data = _read(folder / name, ceiling=entry.size)
+                data = read(folder / name, ceiling=entry.size)
                 if data is None:
                     raise ArtefactError(f"{folder}: {name} is missing; deploy again")
                 files[name] = data
@@ -97,61 +171,30 @@ class DirectoryStore:
         artefact.verify()
         return artefact
 
-    def activate(self, release: Release, *, expected: str | None) -> None:
-        """Compare-and-swap of the pointer; raises `ActivationConflictError`, `StoreError`."""
-        pointer = self._application(release.application) / _POINTER
-        with _readable_errors(pointer), self._writing(release.application) as staging:
-            for surface, released in release.surfaces.items():
-                folder = self._version(release.application, surface, released.version)
-                if not (folder / _MANIFEST).is_file():
-                    raise StoreError(f"{folder}: is not there; publish the version before it is activated")
-            active = self.active(release.application)
-            found = active.id if active is not None else None
-            if found != expected:
-                raise ActivationConflictError(application=release.application, expected=expected, found=found)
-            _write(staging / _POINTER, release.to_bytes())
-            (staging / _POINTER).replace(pointer)
-            _sync_folder(pointer.parent)
-
-    def active(self, application: str) -> Release | None:
-        """The release that is active now; raises `StoreError`, `ArtefactError`."""
-        pointer = self._application(application) / _POINTER
-        with _readable_errors(pointer):
-            data = _read(pointer, ceiling=MAX_RELEASE_BYTES)
-        if data is None:
-            return None
-        try:
-            release = read_release(data)
-        except ArtefactError as error:
-            raise ArtefactError(f"{pointer}: {error}; remove the file and deploy again") from None
-        if release.application != application:
-            raise ArtefactError(f"{pointer}: is the release of another application; remove it and deploy again")
-        return release
-
-    def applications(self) -> tuple[str, ...]:
-        """Every application that has an active release, sorted; raises `StoreError`."""
-        folder = self._root / "applications"
-        with _readable_errors(folder):
-            if not folder.is_dir():
-                return ()
-            found = (_decoded(entry.name) for entry in folder.iterdir() if (entry / _POINTER).is_file())
-            return tuple(sorted(name for name in found if name is not None))
+    def _replace(self, ledger: Ledger, staging: Path) -> None:
+        path = self._home(ledger.application) / _LEDGER
+        data = ledger.to_bytes()
+        if len(data) > MAX_LEDGER_BYTES:
+            raise StoreError(f"{path}: would be larger than {MAX_LEDGER_BYTES:,} bytes; prune the application first")
+        write(staging / _LEDGER, data)
+        (staging / _LEDGER).replace(path)
+        sync_folder(path.parent)
 
     @contextmanager
     def _writing(self, application: str) -> Iterator[Path]:
         """The application's lock, and an empty staging folder that goes away with it."""
-        home = self._application(application)
+        home = self._home(application)
         home.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             self._wait_for(descriptor, home)
             staging = home / "staging"
-            shutil.rmtree(staging, ignore_errors=True)
+            remove(staging)
             staging.mkdir()
             try:
                 yield staging
             finally:
-                shutil.rmtree(staging, ignore_errors=True)
+                remove(staging)
         finally:
             os.close(descriptor)  # and with it the lock
 
@@ -171,18 +214,33 @@ class DirectoryStore:
 
     def _is_sound(self, application: str, surface: str, version: str) -> bool:
         try:
-            self.load(application, surface, version)
+            self._loaded(self._version(application, surface, version), application, surface, version)
         except (StoreError, ArtefactError):
             return False
         return True
 
-    def _application(self, application: str) -> Path:
+    def _is_served(self, application: str) -> bool:
+        try:
+            return self.active(application) is not None
+        except (StoreError, ArtefactError):
+            return True  # whoever asks for it is told what is wrong
+
+    def _homes(self) -> list[str]:
+        folder = self._root / "applications"
+        with told_as_store_errors(folder):
+            try:
+                names = [entry.name for entry in folder.iterdir()]
+            except FileNotFoundError:
+                return []
+        return sorted(name for name in map(_decoded, names) if name is not None)
+
+    def _home(self, application: str) -> Path:
         return self._root / "applications" / _encoded("application", application)
 
     def _version(self, application: str, surface: str, version: str) -> Path:
         if _VERSION.fullmatch(version) is None:
             raise StoreError("version: needs 32 hexadecimal digits")
-        return self._application(application) / "versions" / _encoded("surface", surface) / version
+        return self._home(application) / "versions" / _encoded("surface", surface) / version
 
 
 def _encoded(field: str, key: str) -> str:
@@ -195,44 +253,3 @@ def _encoded(field: str, key: str) -> str:
 def _decoded(folder: str) -> str | None:
     key = "." + folder.removeprefix("%2E") if folder.startswith("%2E") else folder
     return key if is_key(key) else None
-
-
-def _read(path: Path, *, ceiling: int) -> bytes | None:
-    """A regular file's bytes, at most one more than the ceiling; None where there is no such file."""
-    try:
-        # Not blocking: a pipe in the place of a file must not hold a reader up.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ArtefactError(f"{path}: is not a regular file; deploy again")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(ceiling + 1)
-    finally:
-        os.close(descriptor)
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _readable_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        place = error.filename or path
-        problem = error.strerror or type(error).__name__
-        raise StoreError(f"{place}: {problem}; see that the folder is there, writable and not full") from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from indexer.adapters.catalog_reader import read_catalog_bytes
@@ -39,7 +41,13 @@ def _deploy(arguments: argparse.Namespace) -> int:
         say(line)
     embedder = default_embedder(threads=arguments.threads)
     with shown_progress() as progress:
-        result = deploy(read.catalog, embedder=embedder, store=DirectoryStore(arguments.store), progress=progress)
+        result = deploy(
+            read.catalog,
+            embedder=embedder,
+            store=DirectoryStore(arguments.store),
+            now=partial(datetime.now, UTC),
+            progress=progress,
+        )
     seconds = time.monotonic() - started
     if arguments.json:
         print_json(deploy_json(result, read, seconds=seconds))

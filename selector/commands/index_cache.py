@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from indexer.adapters.directory_store import DirectoryStore
@@ -43,9 +44,10 @@ def build_cached(
         if active is not None:
             previous = store.load(APPLICATION, SURFACE, active.surfaces[SURFACE].version)
     artefact = build_for_evaluation(tools, embedder=embedder, previous=previous, progress=progress)
-    store.publish(artefact)
+    now = datetime.now(UTC)
+    store.publish(artefact, at=now)
     released = ReleasedSurface(version=artefact.version, catalog_digest=artefact.manifest.catalog_digest)
     release = Release(application=APPLICATION, deploy="evaluation", surfaces={SURFACE: released})
     with suppress(ActivationConflictError):  # another run has kept its own
-        store.activate(release, expected=None if active is None else active.id)
+        store.activate(release, expected=None if active is None else active.id, at=now)
     return artefact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from indexer.release import Release, ReleasedSurface
 from models.hashing import HashingEmbedder
 
 EMBEDDER = HashingEmbedder(dimension=16)
+NOW = datetime(2026, 12, 2, 12, tzinfo=UTC)
 
 
 def tool(name: str, description: str = "Does a thing.", **other: Any) -> CatalogTool:

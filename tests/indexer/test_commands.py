@@ -124,7 +124,7 @@ def test_status_tells_what_is_damaged_and_fails(catalog: Path, store: Path, caps
     assert "! reader: version" in capsys.readouterr().out
     assert toolsurface("deploy", catalog, "--store", store) == 0
     assert "repaired" in capsys.readouterr().out
-    (pointer,) = store.rglob("active.json")
+    (pointer,) = store.rglob("ledger.json")
     pointer.write_bytes(b"")
     assert toolsurface("status", "--store", store) == 1
     assert "app: " in capsys.readouterr().out
@@ -147,4 +147,4 @@ def test_ctrl_c_exits_with_130_and_nothing_is_active(tmp_path: Path, store: Path
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130
         assert process.stderr.read().endswith("interrupted\n")
-    assert not list(store.rglob("active.json"))
+    assert not list(store.rglob("ledger.json"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import pytest
 
@@ -13,8 +14,12 @@ from indexer.memory_store import MemoryStore
 from indexer.release import Release
 from models.embedder import Vectors
 from surface.errors import ToolSurfaceError
-from tests.indexer.samples import EMBEDDER, artefact, catalog, release, tool
+from tests.indexer.samples import EMBEDDER, NOW, artefact, catalog, release, tool
 from tests.indexer.test_build import Listening
+
+
+def now() -> datetime:
+    return NOW
 
 
 class Interrupted(Listening):
@@ -41,15 +46,15 @@ class RacingStore(MemoryStore):
         super().__init__()
         self._winner = winner
 
-    def activate(self, release_: Release, *, expected: str | None) -> None:
-        self.publish(self._winner)
-        super().activate(release(self._winner), expected=expected)
-        super().activate(release_, expected=expected)
+    def activate(self, release_: Release, *, expected: str | None, at: datetime) -> None:
+        self.publish(self._winner, at=at)
+        super().activate(release(self._winner), expected=expected, at=at)
+        super().activate(release_, expected=expected, at=at)
 
 
 def test_a_deploy_activates_one_version_for_each_surface() -> None:
     store = MemoryStore()
-    result = deploy(catalog(reader=[tool("a"), tool("b")], writer=[tool("c")]), embedder=EMBEDDER, store=store)
+    result = deploy(catalog(reader=[tool("a"), tool("b")], writer=[tool("c")]), embedder=EMBEDDER, store=store, now=now)
     active = store.active("app")
     assert active is not None
     assert (active.id, active.deploy, sorted(active.surfaces)) == (result.release, "d1", ["reader", "writer"])
@@ -65,9 +70,9 @@ def test_a_deploy_activates_one_version_for_each_surface() -> None:
 
 def test_the_same_catalog_again_changes_nothing() -> None:
     store = MemoryStore()
-    first = deploy(catalog(reader=[tool("a"), tool("b")]), embedder=EMBEDDER, store=store)
+    first = deploy(catalog(reader=[tool("a"), tool("b")]), embedder=EMBEDDER, store=store, now=now)
     embedder = Listening()
-    again = deploy(catalog(reader=[tool("b"), tool("a")]), embedder=embedder, store=store)
+    again = deploy(catalog(reader=[tool("b"), tool("a")]), embedder=embedder, store=store, now=now)
     assert again.unchanged
     assert not first.unchanged
     assert again.release == again.previous == first.release
@@ -76,10 +81,10 @@ def test_the_same_catalog_again_changes_nothing() -> None:
 
 def test_an_edit_is_a_new_version_of_that_surface_only() -> None:
     store = MemoryStore()
-    deploy(catalog(reader=[tool("a"), tool("b")], writer=[tool("c")]), embedder=EMBEDDER, store=store)
+    deploy(catalog(reader=[tool("a"), tool("b")], writer=[tool("c")]), embedder=EMBEDDER, store=store, now=now)
     embedder = Listening()
     edited = catalog(reader=[tool("a", "Edited."), tool("b")], writer=[tool("c")], deploy="d2")
-    result = deploy(edited, embedder=embedder, store=store)
+    result = deploy(edited, embedder=embedder, store=store, now=now)
     assert [(one.surface, one.change) for one in result.surfaces] == [("reader", "changed"), ("writer", "unchanged")]
     assert embedder.asked == ["a\nEdited."]
     assert result.embedded == 1
@@ -87,22 +92,23 @@ def test_an_edit_is_a_new_version_of_that_surface_only() -> None:
 
 def test_a_text_that_several_surfaces_hold_is_embedded_once() -> None:
     embedder = Listening()
-    deploy(catalog(reader=[tool("a")], writer=[tool("a"), tool("b")]), embedder=embedder, store=MemoryStore())
+    two = catalog(reader=[tool("a")], writer=[tool("a"), tool("b")])
+    deploy(two, embedder=embedder, store=MemoryStore(), now=now)
     assert sorted(embedder.asked) == ["a\nDoes a thing.", "b\nDoes a thing."]
 
 
 def test_a_tool_that_moves_to_another_surface_keeps_its_vector() -> None:
     store, embedder = MemoryStore(), Listening()
-    deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
-    result = deploy(catalog(writer=[tool("a")]), embedder=embedder, store=store)
+    deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
+    result = deploy(catalog(writer=[tool("a")]), embedder=embedder, store=store, now=now)
     assert not embedder.batches
     assert result.removed == ("reader",)
 
 
 def test_a_surface_absent_from_the_catalog_is_gone() -> None:
     store = MemoryStore()
-    deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store)
-    result = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+    deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store, now=now)
+    result = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
     active = store.active("app")
     assert active is not None
     assert list(active.surfaces) == ["reader"]
@@ -112,8 +118,8 @@ def test_a_surface_absent_from_the_catalog_is_gone() -> None:
 
 def test_applications_do_not_touch_each_other() -> None:
     store = MemoryStore()
-    one = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
-    deploy(catalog(reader=[tool("b")], application="other"), embedder=EMBEDDER, store=store)
+    one = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
+    deploy(catalog(reader=[tool("b")], application="other"), embedder=EMBEDDER, store=store, now=now)
     active = store.active("app")
     assert active is not None
     assert active.id == one.release
@@ -122,10 +128,10 @@ def test_applications_do_not_touch_each_other() -> None:
 
 def test_an_interruption_leaves_what_is_served() -> None:
     store = MemoryStore()
-    before = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+    before = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
     many = [tool(f"tool_{number}") for number in range(200)]
     with pytest.raises(KeyboardInterrupt):
-        deploy(catalog(reader=many), embedder=Interrupted(), store=store)
+        deploy(catalog(reader=many), embedder=Interrupted(), store=store, now=now)
     active = store.active("app")
     assert active is not None
     assert active.id == before.release
@@ -134,7 +140,7 @@ def test_an_interruption_leaves_what_is_served() -> None:
 def test_a_version_that_does_not_come_back_as_it_went_in_is_not_activated() -> None:
     store = LosingStore()
     with pytest.raises(ArtefactError, match=r"vectors\.npy"):
-        deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+        deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
     assert store.active("app") is None
 
 
@@ -142,17 +148,17 @@ def test_a_faster_deploy_of_something_else_is_a_conflict() -> None:
     winner = artefact("z")
     store = RacingStore(winner)
     with pytest.raises(ActivationConflictError, match="another deploy was faster"):
-        deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store)
+        deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
     assert store.active("app") == release(winner)
 
 
 def test_a_faster_deploy_of_the_same_is_none() -> None:
     twin = MemoryStore()
-    deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=twin)
+    deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=twin, now=now)
     same = twin.active("app")
     assert same is not None
     store = RacingStore(twin.load("app", "reader", same.surfaces["reader"].version))
-    assert deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store).release == same.id
+    assert deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now).release == same.id
 
 
 class ForgetfulStore(MemoryStore):
@@ -160,8 +166,8 @@ class ForgetfulStore(MemoryStore):
 
     lost: str | None = None
 
-    def publish(self, artefact_: Artefact) -> None:
-        super().publish(artefact_)
+    def publish(self, artefact_: Artefact, *, at: datetime) -> None:
+        super().publish(artefact_, at=at)
         self.lost = None
 
     def load(self, application: str, surface: str, version: str) -> Artefact:
@@ -172,9 +178,9 @@ class ForgetfulStore(MemoryStore):
 
 def test_a_version_that_was_lost_is_put_right() -> None:
     store = ForgetfulStore()
-    first = deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store)
+    first = deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store, now=now)
     store.lost = first.surfaces[0].version
-    result = deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store)
+    result = deploy(catalog(reader=[tool("a")], writer=[tool("b")]), embedder=EMBEDDER, store=store, now=now)
     assert [one.change for one in result.surfaces] == ["repaired", "unchanged"]
     assert result.release == first.release
     assert not result.unchanged
@@ -187,6 +193,7 @@ def test_progress_is_one_for_all_surfaces_and_every_stage_ends() -> None:
         catalog(reader=[tool("a")], writer=[tool("b")]),
         embedder=EMBEDDER,
         store=MemoryStore(),
+        now=now,
         progress=lambda stage, done, total: told.append((stage, done, total)),
     )
     assert told[:2] == [("embedding", 0, 2), ("embedding", 2, 2)]

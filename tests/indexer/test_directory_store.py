@@ -14,14 +14,15 @@ import pytest
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.artefact import Artefact
 from indexer.errors import ArtefactError, StoreError
+from indexer.ledger import empty_ledger
 from tests.contracts.artefact_store_contract import ArtefactStoreContract, Damage, damaged, loaded
-from tests.indexer.samples import artefact, release
+from tests.indexer.samples import NOW, artefact, release
 
 # Dies the n-th time that something in the staging folder is opened or renamed.
 DYING = """
 import os, signal, sys
 from indexer.adapters.directory_store import DirectoryStore
-from tests.indexer.samples import artefact, release
+from tests.indexer.samples import NOW, artefact, release
 path, expected, event, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 new = artefact("brand_new")
 seen = 0
@@ -33,22 +34,22 @@ def hook(name, arguments):
             os.kill(os.getpid(), signal.SIGKILL)
 store = DirectoryStore(path)
 sys.addaudithook(hook)
-store.publish(new)
-store.activate(release(new), expected=expected)
+store.publish(new, at=NOW)
+store.activate(release(new), expected=expected, at=NOW)
 """
 
 ACTIVATING = """
 import sys
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.errors import ActivationConflictError
-from tests.indexer.samples import artefact, release
+from tests.indexer.samples import NOW, artefact, release
 mine = artefact(sys.argv[2])
 store = DirectoryStore(sys.argv[1])
-store.publish(mine)
+store.publish(mine, at=NOW)
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    store.activate(release(mine), expected=None)
+    store.activate(release(mine), expected=None, at=NOW)
     print("won")
 except ActivationConflictError:
     print("conflict")
@@ -93,16 +94,16 @@ class TestDirectoryStore(ArtefactStoreContract):
         self, store: DirectoryStore, root: Path, event: str, count: int
     ) -> None:
         before, after = artefact("old"), artefact("brand_new")
-        store.publish(before)
-        store.activate(release(before), expected=None)
+        store.publish(before, at=NOW)
+        store.activate(release(before), expected=None, at=NOW)
         with python(DYING, str(root), release(before).id, event, str(count)) as process:
             assert process.wait(30) == -signal.SIGKILL
         assert store.active("app") == release(before)
         assert loaded(store, before).files == before.files
         home = root / "applications" / "app"
         assert list((home / "staging").iterdir())
-        store.publish(after)
-        store.activate(release(after), expected=release(before).id)
+        store.publish(after, at=NOW)
+        store.activate(release(after), expected=release(before).id, at=NOW)
         assert loaded(store, after).files == after.files
         assert not (home / "staging").exists()
 
@@ -124,7 +125,7 @@ class TestDirectoryStore(ArtefactStoreContract):
     def test_a_version_moved_to_another_place_is_refused(self, store: DirectoryStore, root: Path) -> None:
         one, other = artefact("a"), artefact("b")
         for each in (one, other):
-            store.publish(each)
+            store.publish(each, at=NOW)
         folder_of(root, one).rename(root / "aside")
         folder_of(root, other).rename(folder_of(root, one))
         with pytest.raises(ArtefactError, match="another version"):
@@ -135,49 +136,49 @@ class TestDirectoryStore(ArtefactStoreContract):
         self, store: DirectoryStore, root: Path, name: str
     ) -> None:
         one = artefact()
-        store.publish(one)
+        store.publish(one, at=NOW)
         (folder_of(root, one) / name).unlink()
         with pytest.raises(ArtefactError, match="is missing"):
             loaded(store, one)
         os.mkfifo(folder_of(root, one) / name)
-        with pytest.raises(ArtefactError, match="not a regular file"):
+        with pytest.raises(StoreError, match="not a regular file"):
             loaded(store, one)
 
     def test_a_file_that_grew_is_not_read_to_its_end(self, store: DirectoryStore, root: Path) -> None:
         one = artefact()
-        store.publish(one)
+        store.publish(one, at=NOW)
         with (folder_of(root, one) / "names.json").open("r+b") as file:
             file.truncate(10**12)  # sparse: a terabyte for whoever reads it
         with pytest.raises(ArtefactError, match=r"names\.json"):
             loaded(store, one)
 
-    def test_a_damaged_pointer_is_named(self, store: DirectoryStore, root: Path) -> None:
+    def test_a_damaged_ledger_is_named(self, store: DirectoryStore, root: Path) -> None:
         one = artefact()
-        store.publish(one)
-        store.activate(release(one), expected=None)
-        pointer = root / "applications" / "app" / "active.json"
-        other = release(artefact(application="other"))
+        store.publish(one, at=NOW)
+        store.activate(release(one), expected=None, at=NOW)
+        pointer = root / "applications" / "app" / "ledger.json"
+        other = empty_ledger("other")
         for data in (b"", b"{}", pointer.read_bytes()[:-5], other.to_bytes()):
             pointer.write_bytes(data)
-            with pytest.raises(ArtefactError, match=r"active\.json"):
+            with pytest.raises(ArtefactError, match=r"ledger\.json"):
                 store.active("app")
 
     def test_a_writer_that_waits_too_long_says_for_whom(self, store: DirectoryStore, root: Path) -> None:
         with store._writing("app"), pytest.raises(StoreError, match="another process has been writing"):
-            DirectoryStore(root, lock_wait_s=0).publish(artefact())
+            DirectoryStore(root, lock_wait_s=0).publish(artefact(), at=NOW)
 
     def test_a_place_that_cannot_be_written_is_a_store_error(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"")
         with pytest.raises(StoreError, match="file"):
-            DirectoryStore(tmp_path / "file").publish(artefact())
+            DirectoryStore(tmp_path / "file").publish(artefact(), at=NOW)
         with pytest.raises(StoreError, match="proc"):
-            DirectoryStore("/proc/nowhere").publish(artefact())
+            DirectoryStore("/proc/nowhere").publish(artefact(), at=NOW)
 
     def test_strange_folders_are_no_applications(self, store: DirectoryStore, root: Path) -> None:
         one = artefact()
-        store.publish(one)
-        store.activate(release(one), expected=None)
+        store.publish(one, at=NOW)
+        store.activate(release(one), expected=None, at=NOW)
         strange = root / "applications" / "two words"
         strange.mkdir()
-        (strange / "active.json").write_bytes(b"{}")
+        (strange / "ledger.json").write_bytes(b"{}")
         assert store.applications() == ("app",)

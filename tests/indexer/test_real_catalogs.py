@@ -23,7 +23,7 @@ from surface.catalog_rules import shown
 from surface.errors import CatalogError
 from surface.identity import is_tool_name
 from surface.lexical import query_words
-from tests.indexer.samples import EMBEDDER
+from tests.indexer.samples import EMBEDDER, NOW
 
 BENCH = Path(os.environ.get("TOOLSURFACE_BENCH", Path(__file__).parents[2] / ".." / "shared" / "bench")).resolve()
 
@@ -43,8 +43,8 @@ def test_a_real_catalog_is_taken_whole_and_indexed(name: str) -> None:
     data = real(name)
     catalog = read_tool_lines(data, application="app", surface=name).catalog
     store = MemoryStore()
-    result = deploy(catalog, embedder=EMBEDDER, store=store)
-    assert deploy(catalog, embedder=EMBEDDER, store=store).unchanged
+    result = deploy(catalog, embedder=EMBEDDER, store=store, now=lambda: NOW)
+    assert deploy(catalog, embedder=EMBEDDER, store=store, now=lambda: NOW).unchanged
     index = open_index(
         store.load("app", name, result.surfaces[0].version),
         vector_index=FaissVectorIndex,

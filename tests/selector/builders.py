@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 from indexer.adapters.faiss_index import FaissVectorIndex
@@ -19,6 +20,7 @@ from selector.library import Library
 from surface.ranking import RankRequest
 
 APPLICATION = "shop"
+NOW = datetime(2026, 12, 2, 12, tzinfo=UTC)
 SURFACE = "reader"
 TOOLS: Mapping[str, str] = {
     "invoices_list": "List the invoices of a customer",
@@ -60,7 +62,7 @@ def put(
 ) -> DeployResult:
     """Deploys a catalog to a store."""
     made = catalog(surfaces, application=application)
-    return deploy(made, embedder=embedder or HashingEmbedder(), store=store)
+    return deploy(made, embedder=embedder or HashingEmbedder(), store=store, now=lambda: NOW)
 
 
 def library_over(store: ArtefactStore, embedder: Embedder | None = None) -> Library:

@@ -1,0 +1,96 @@
+"""The files of a directory store: read without following what an odd node would do, written so that a crash cannot
+tear them, and every refusal of the operating system told with what mends it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from indexer.errors import StoreError
+
+_FIXES = {
+    errno.ENOSPC: "free some space and try again",
+    errno.EDQUOT: "free some space, or have the quota raised, and try again",
+    errno.EROFS: "mount it writable, or name another --store",
+    errno.EACCES: "give this user the right to read and write there",
+    errno.EPERM: "give this user the right to read and write there",
+    errno.EEXIST: "something else has the place of a folder; move it away",
+    errno.ENOTDIR: "something else has the place of a folder; move it away",
+    errno.EISDIR: "a folder has the place of a file; move it away",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "raise the limit of open files",
+    errno.EIO: "the disk fails; check it",
+    errno.ESTALE: "the network file system lost the folder; mount it again",
+}
+_OTHERWISE = "see that the folder is there, writable and not full"
+
+
+@contextmanager
+def told_as_store_errors(place: Path) -> Iterator[None]:
+    """Turns what the operating system refuses into one `StoreError` that names the path and the fix."""
+    try:
+        yield
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+        fix = _FIXES.get(error.errno or 0, _OTHERWISE)
+        raise StoreError(f"{error.filename or place}: {problem}; {fix}") from error
+
+
+def read(path: Path, *, ceiling: int) -> bytes | None:
+    """A regular file's bytes, at most one more than the ceiling; None where nothing at all is in its place.
+
+    Raises `StoreError` where something is that cannot be such a file, and OSError.
+    """
+    try:
+        # Not blocking: a pipe in the place of a file must not hold a reader up.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except FileNotFoundError:
+        _refuse_dangling(path)
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise StoreError(f"{path}: is not a regular file; move it away and deploy again")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(ceiling + 1)
+    finally:
+        os.close(descriptor)
+
+
+def _refuse_dangling(path: Path) -> None:
+    """Raises `StoreError` where the way to `path` ends in a link to nothing."""
+    there = next(step for step in (path, *path.parents) if os.path.lexists(step))
+    if there.is_symlink() and not there.exists():
+        raise StoreError(f"{there}: is a link to nothing; move it away and deploy again")
+
+
+def write(path: Path, data: bytes) -> None:
+    """Makes a new file, and returns when the disk has it."""
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Returns when the disk has the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Removes whatever is there, without following links."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return
+    except (IsADirectoryError, PermissionError):  # macOS says the latter of a folder
+        shutil.rmtree(path)

@@ -1,0 +1,221 @@
+"""The ledger: everything a store knows of one application, apart from the bytes of its index versions.
+
+    activations   which release became active when, oldest first; the last line is what is served
+    releases      the releases that can be activated again, the most recently active first
+    versions      the index versions that are published and not pruned
+
+Rules kept here:
+
+1. A store keeps one ledger per application and replaces it as a whole, if nobody else replaced it meanwhile: so an
+   activation and a pruning can never both succeed on contradicting terms, whatever the store is made of.
+2. A release is activated only if every version of it is published; a version is dropped only if no kept release
+   names it. So what is active is always whole.
+3. Order is the order of the lines, never of the clocks: a clock that jumps changes what a line says, not what is
+   active.
+4. It does not grow for ever: the oldest lines and releases are forgotten.
+
+Not done here: where a ledger is kept, and where the bytes are (`ports.ArtefactStore`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+
+from indexer.artefact import IndexManifest, Line
+from indexer.errors import ActivationConflictError, ArtefactError, NotPublishedError, StoreError
+from indexer.release import Release, Version
+from indexer.stored_model import read_stored
+from surface.canonical import canonical_bytes
+from surface.identity import is_key
+from surface.protocol import Key
+
+MAX_LEDGER_BYTES = 64 * 1024 * 1024
+KEPT_ACTIVATIONS = 256
+KEPT_RELEASES = 64
+"""The most releases that can be activated again, the active one included."""
+KEPT_SURFACES = 100_000
+"""The most surfaces that the kept releases may have in all, the active one apart."""
+
+Moment = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
+_FROZEN = ConfigDict(frozen=True, extra="forbid")
+
+
+class Activation(BaseModel):
+    """One line of the history."""
+
+    model_config = _FROZEN
+
+    release: Version
+    """The id of the release that became active."""
+    deploy: Line
+    """What the application calls the deploy that made it."""
+    at: Moment
+
+
+class KeptVersion(BaseModel):
+    """One index version that is in the store."""
+
+    model_config = _FROZEN
+
+    surface: Key
+    version: Version
+    published: Moment
+    """When it was published last; a deploy that finds it there publishes it again."""
+    size: Annotated[int, Field(strict=True, ge=0)]
+    """Bytes of its files."""
+    place: Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{0,32}$")] = ""
+    """For stores without locks: what makes this copy's place its own, never used again for another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruning:
+    """What a pruning takes away."""
+
+    ledger: Ledger
+    """What is left."""
+    releases: tuple[str, ...]
+    """Ids of the releases that cannot be activated again."""
+    versions: tuple[KeptVersion, ...]
+    """The versions whose bytes go."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that become free."""
+        return sum(one.size for one in self.versions)
+
+
+class Ledger(BaseModel):
+    """See the head of this file."""
+
+    model_config = _FROZEN
+
+    format: Literal[1] = 1
+    application: Key
+    activations: tuple[Activation, ...] = ()
+    releases: tuple[Release, ...] = ()
+    versions: tuple[KeptVersion, ...] = ()
+
+    @property
+    def active(self) -> Release | None:
+        """The release that is active; None before the first activation."""
+        return self.releases[0] if self.releases else None
+
+    def release(self, release_id: str) -> Release | None:
+        """The kept release of this id."""
+        return next((one for one in self.releases if one.id == release_id), None)
+
+    def version(self, surface: str, version: str) -> KeptVersion | None:
+        """The kept version of a surface."""
+        return next((one for one in self.versions if (one.surface, one.version) == (surface, version)), None)
+
+    def published(self, manifest: IndexManifest, *, at: datetime, place: str = "") -> Ledger:
+        """With a version that was published at this moment; one that is there is the newer for it."""
+        known = self.version(manifest.surface, manifest.version)
+        entry = KeptVersion(
+            surface=manifest.surface,
+            version=manifest.version,
+            published=max(moment(at), known.published) if known is not None else moment(at),
+            size=sum(file.size for file in manifest.files.values()),
+            place=place,
+        )
+        others = (one for one in self.versions if one is not known)
+        versions = sorted((*others, entry), key=lambda one: (one.surface, one.version))
+        return self.model_copy(update={"versions": tuple(versions)})
+
+    def activated(self, release: Release, *, expected: str | None, at: datetime) -> Ledger:
+        """With another release active; the same ledger where it is active already.
+
+        Raises `ActivationConflictError` where the active one is not `expected`, `NotPublishedError` where a version
+        of the release is not published, or not any more.
+        """
+        found = self.active.id if self.active is not None else None
+        if found != expected:
+            raise ActivationConflictError(application=self.application, expected=expected, found=found)
+        there = {(one.surface, one.version) for one in self.versions}
+        missing = sorted(_named_by([release]) - there)
+        if missing:
+            raise NotPublishedError(application=self.application, missing=missing)
+        if release.id == found:
+            return self
+        line = Activation(release=release.id, deploy=release.deploy, at=moment(at))
+        others = [one for one in self.releases if one.id != release.id]
+        return self.model_copy(
+            update={
+                "activations": (*self.activations, line)[-KEPT_ACTIVATIONS:],
+                "releases": (release, *_affordable(others, room=KEPT_SURFACES)[: KEPT_RELEASES - 1]),
+            }
+        )
+
+    def pruned(self, *, keep: int, unused_since: datetime) -> Pruning:
+        """Without all but the `keep` most recently active releases, and without the versions none of these names.
+
+        A version that was published since `unused_since` stays: it may belong to a deploy that is about to activate
+        it. Raises ValueError where `keep` is below 1.
+        """
+        if keep < 1:
+            raise ValueError("keep: needs 1 or more; the active release stays")
+        limit = moment(unused_since)
+        kept, dropped = self.releases[:keep], self.releases[keep:]
+        used = _named_by(kept)
+        left, gone = list[KeptVersion](), list[KeptVersion]()
+        for one in self.versions:
+            stays = (one.surface, one.version) in used or one.published >= limit
+            (left if stays else gone).append(one)
+        return Pruning(
+            ledger=self.model_copy(update={"releases": kept, "versions": tuple(left)}),
+            releases=tuple(one.id for one in dropped),
+            versions=tuple(gone),
+        )
+
+    def to_bytes(self) -> bytes:
+        """The canonical JSON of this ledger."""
+        plain = self.model_dump(mode="json", exclude={"releases"})
+        return canonical_bytes(plain | {"releases": [one.to_plain() for one in self.releases]})
+
+
+def read_ledger(data: bytes, *, application: str) -> Ledger:
+    """The ledger that `data` holds; raises `ArtefactError`, and nothing else, naming the field."""
+    ledger = read_stored(Ledger, data, what="ledger")
+    if {ledger.application, *(one.application for one in ledger.releases)} != {application}:
+        raise ArtefactError("ledger: application: is another one")
+    active = ledger.active
+    if (active.id if active else None) != (ledger.activations[-1].release if ledger.activations else None):
+        raise ArtefactError("ledger: activations: the last one is not the active release")
+    if active is not None and not _named_by([active]) <= {(one.surface, one.version) for one in ledger.versions}:
+        raise ArtefactError("ledger: versions: one of the active release is missing")
+    return ledger
+
+
+def empty_ledger(application: str) -> Ledger:
+    """The ledger before anything was published; raises `StoreError` for a name that no application may have."""
+    if not is_key(application):
+        raise StoreError("application: needs 1-64 characters of A-Z a-z 0-9 _ . -")
+    return Ledger(application=application)
+
+
+def moment(at: datetime) -> datetime:
+    """The same moment in UTC; raises ValueError for one without a time zone."""
+    if at.tzinfo is None:
+        raise ValueError("at: needs a time zone; say datetime.now(UTC)")
+    return at.astimezone(UTC)
+
+
+def _named_by(releases: Iterable[Release]) -> set[tuple[str, str]]:
+    return {(surface, released.version) for one in releases for surface, released in one.surfaces.items()}
+
+
+def _affordable(releases: Iterable[Release], *, room: int) -> list[Release]:
+    total = 0
+
+    def fits(release: Release) -> bool:
+        nonlocal total
+        total += len(release.surfaces)
+        return total <= room
+
+    return list(takewhile(fits, releases))

@@ -1,0 +1,88 @@
+"""The ledger keeps its promises by itself, whatever keeps the ledger."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer import ledger as rules
+from indexer.errors import ArtefactError, StoreError
+from indexer.ledger import Ledger, empty_ledger, read_ledger
+from indexer.release import Release, ReleasedSurface
+from tests.indexer.samples import NOW, artefact, json_values, release
+
+ONE, OTHER = artefact("a"), artefact("b")
+
+
+def with_release(ledger: Ledger, one: Release) -> Ledger:
+    active = ledger.active
+    return ledger.activated(one, expected=active.id if active else None, at=NOW)
+
+
+def filled() -> Ledger:
+    ledger = empty_ledger("app")
+    for each in (ONE, OTHER):
+        ledger = with_release(ledger.published(each.manifest, at=NOW), release(each))
+    return ledger
+
+
+def test_a_ledger_survives_its_bytes() -> None:
+    assert read_ledger(filled().to_bytes(), application="app") == filled()
+    assert read_ledger(empty_ledger("app").to_bytes(), application="app") == empty_ledger("app")
+
+
+@given(st.sampled_from(sorted(json.loads(filled().to_bytes()))), json_values)
+def test_any_json_in_any_field_gives_a_ledger_or_an_artefact_error(field: str, value: Any) -> None:
+    data = json.dumps(json.loads(filled().to_bytes()) | {field: value}).encode()
+    try:
+        read_ledger(data, application="app")
+    except ArtefactError as error:
+        str(error).encode()
+
+
+def test_a_ledger_that_contradicts_itself_is_refused() -> None:
+    plain = json.loads(filled().to_bytes())
+    changes: list[dict[str, Any]] = [
+        {"application": "other"},
+        {"activations": []},
+        {"activations": plain["activations"][:1]},
+        {"releases": plain["releases"][::-1]},
+        {"versions": [one for one in plain["versions"] if one["version"] != OTHER.version]},
+    ]
+    for changed in changes:
+        with pytest.raises(ArtefactError, match="ledger: "):
+            read_ledger(json.dumps(plain | changed).encode(), application="app")
+
+
+def test_a_name_that_no_application_may_have_is_a_store_error() -> None:
+    for name in ("", "a/b", "x" * 65):
+        with pytest.raises(StoreError, match="application"):
+            empty_ledger(name)
+
+
+def test_the_oldest_lines_and_releases_are_forgotten() -> None:
+    ledger = filled()
+    for number in range(rules.KEPT_ACTIVATIONS + 5):
+        ledger = with_release(ledger, release(ONE, deploy=f"n{number}"))
+    assert len(ledger.activations) == rules.KEPT_ACTIVATIONS
+    assert len(ledger.releases) == rules.KEPT_RELEASES
+    assert ledger.activations[-1].deploy == f"n{rules.KEPT_ACTIVATIONS + 4}"
+    assert read_ledger(ledger.to_bytes(), application="app") == ledger
+
+
+def test_releases_of_very_many_surfaces_are_forgotten_sooner() -> None:
+    surface = ReleasedSurface(version=ONE.version, catalog_digest="0" * 32)
+    many = [Release(application="app", deploy=f"n{number}", surfaces={"a": surface, "b": surface}) for number in "123"]
+    assert rules._affordable(many, room=5) == many[:2]
+    assert rules._affordable(many, room=rules.KEPT_SURFACES) == many
+
+
+def test_a_version_that_no_release_names_is_pruned_by_its_age() -> None:
+    ledger = empty_ledger("app").published(ONE.manifest, at=NOW)
+    assert ledger.pruned(keep=1, unused_since=NOW).versions == ()
+    assert len(ledger.pruned(keep=1, unused_since=NOW + timedelta(seconds=1)).versions) == 1
