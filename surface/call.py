@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from surface.content import Part
+from surface.receipt import Receipt
 
 T = TypeVar("T")
 
@@ -57,6 +58,8 @@ class CallAnswer:
     parts: tuple[Part, ...] = field(repr=False)
     outcome: str
     """`Outcome.OK`, another `Outcome`, or the code of the application's `ToolError`."""
+    receipt: Receipt | None = None
+    """The receipt that the parts hold, for a record with a hidden part for it (RCP-7)."""
 
     @property
     def failed(self) -> bool:

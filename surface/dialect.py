@@ -50,7 +50,7 @@ class Dialect(Protocol):
 
 
 def require_carried(dialect: Dialect, *catalogs: Catalog, search_tool: str | None = None) -> None:
-    """Raises DialectError listing every tool whose name (CAT-7) or content kind (MNT-6) the dialect cannot carry."""
+    """Raises DialectError listing every tool whose name (CAT-7), content kind (MNT-6) or framework does not fit."""
     tools = {name: made.tool for catalog in catalogs for name, made in catalog.tools.items()}
     names = sorted({*tools, *(() if search_tool is None else (search_tool,))})
     problems = [
@@ -61,6 +61,9 @@ def require_carried(dialect: Dialect, *catalogs: Catalog, search_tool: str | Non
     for name in sorted(tools):
         presenter = tools[name].presenter
         kinds = presenter.kinds if presenter else frozenset()
+        framework = tools[name].framework
+        if framework not in (None, dialect.name):
+            problems.append(f"{shown(name)}: only {framework} runs it")
         problems += [f"{shown(name)}: its presenter makes {kind} parts" for kind in sorted(kinds - dialect.carries)]
     if problems:
         listed = "".join(f"\n  - {problem}" for problem in problems)

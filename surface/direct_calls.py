@@ -9,15 +9,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from surface.call import CallAnswer, CallContext, Outcome, settle
 from surface.catalog import Catalog
 from surface.evidence import CallEvidence, Observer, report
-from surface.execution import Executor
+from surface.execution import Executor, Passed
 from surface.failure import failure_parts
 from surface.transcript import Call
 
+T = TypeVar("T")
+Answer = TypeVar("Answer", bound=CallAnswer | Passed[Any])
 _log = logging.getLogger("toolsurface")
 
 DEFAULT_CONCURRENCY = 16
@@ -49,24 +51,39 @@ class DirectCalls:
 
         async def answer(call: Call) -> CallAnswer:
             async with places:
-                return await self._witnessed(call, route(call), known=call.name in known)
+                return await self.witnessed(call, route(call), known)
 
         return await asyncio.gather(*(answer(call) for call in calls))
 
     async def run(self, call: Call, *, restarted: bool) -> CallAnswer:
         """Runs a call of a tool that is active; after a restart only where it may have no second effect."""
-        made = self.catalog.tools[call.name]
-        context = CallContext(
+        context = self._context(call)
+        interrupted = await self._interrupted(call, context, restarted=restarted)
+        return interrupted or await self.executor.execute(self.catalog.tools[call.name], call.arguments, context)
+
+    async def pass_on(
+        self, call: Call, execute: Callable[[CallContext], Awaitable[Passed[T]]], *, restarted: bool
+    ) -> CallAnswer | Passed[T]:
+        """The same for a tool that a framework runs itself; raises what it raises."""
+        context = self._context(call)
+        interrupted = await self._interrupted(call, context, restarted=restarted)
+        return interrupted or await self.executor.pass_on(execute, call.arguments, context)
+
+    def _context(self, call: Call) -> CallContext:
+        return CallContext(
             run_id=self.run_id, surface=self.surface, call_id=call.id, tool=call.name, context=self.context
         )
-        if restarted and not made.tool.repeatable and not await self._again(context):
-            return self.failure(
-                call,
-                Outcome.INTERRUPTED,
-                "This call was interrupted: it may have run.",
-                "Check whether it took effect before you call it again.",
-            )
-        return await self.executor.execute(made, call.arguments, context)
+
+    async def _interrupted(self, call: Call, context: CallContext, *, restarted: bool) -> CallAnswer | None:
+        """The answer to a call that a restart found and that must not run a second time."""
+        if not restarted or self.catalog.tools[call.name].tool.repeatable or await self._again(context):
+            return None
+        return self.failure(
+            call,
+            Outcome.INTERRUPTED,
+            "This call was interrupted: it may have run.",
+            "Check whether it took effect before you call it again.",
+        )
 
     def unknown(self, call: Call, hint: str | None) -> CallAnswer:
         """An honest failure that names no tool (REP-3)."""
@@ -77,7 +94,7 @@ class DirectCalls:
         parts = failure_parts(outcome, message, hint)
         return CallAnswer(call_id=call.id, tool=call.name, parts=parts, outcome=outcome)
 
-    async def _witnessed(self, call: Call, answering: Awaitable[CallAnswer], *, known: bool) -> CallAnswer:
+    async def witnessed(self, call: Call, answering: Awaitable[Answer], known: Container[str]) -> Answer:
         """The answer, with its evidence reported. An unknown name is text of the model's and is not reported."""
         clock = asyncio.get_running_loop().time
         started = clock()
@@ -85,6 +102,10 @@ class DirectCalls:
         try:
             answer = await answering
             outcome = answer.outcome
+        except Exception:
+            # Only a framework's own tool lets an exception through.
+            outcome = Outcome.INTERNAL
+            raise
         finally:
             report(
                 self.observer,
@@ -92,7 +113,7 @@ class DirectCalls:
                     application=self.application,
                     surface=self.surface,
                     run_id=self.run_id,
-                    tool=call.name if known else None,
+                    tool=call.name if call.name in known else None,
                     outcome=outcome,
                     seconds=clock() - started,
                 ),

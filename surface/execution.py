@@ -16,7 +16,7 @@ import re
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic_core import to_jsonable_python
 
@@ -31,6 +31,7 @@ from surface.input_model import InputRejectedError, Violation
 from surface.transcript import UNPARSABLE
 from surface.worker_thread import in_thread
 
+T = TypeVar("T")
 _log = logging.getLogger("toolsurface")
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _SHOWN_VIOLATIONS = 20
@@ -50,6 +51,15 @@ class _Arguments:
             return deepcopy(arguments)
         except RecursionError:
             return UNPARSABLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed(Generic[T]):
+    """What a framework made of a call that it ran itself; passed on as it is."""
+
+    value: T
+    outcome: str = Outcome.OK
+    """For the evidence: `Outcome.OK`, or a code of the framework's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +91,48 @@ class Executor:
             if outcome == Outcome.INTERNAL:
                 _log.error("tool %s failed: %s", call.tool, type(error).__name__)
         finally:
-            report = CallReport(
-                call=call,
-                outcome=outcome,
-                seconds=clock() - started,
-                original_arguments=raw.reported(raw.original),
-                effective_arguments=raw.reported(raw.effective),
-            )
-            await self._tell(self.hooks.after_call, report, name="after_call")
+            await self._report(raw, call, outcome, clock() - started)
         return CallAnswer(call_id=call.call_id, tool=call.tool, parts=parts, outcome=outcome)
+
+    async def pass_on(
+        self, execute: Callable[[CallContext], Awaitable[Passed[T]]], arguments: Any, call: CallContext
+    ) -> CallAnswer | Passed[T]:
+        """Lets a framework run one call of a tool of its own, behind the fence; raises what `execute` raises.
+
+        Of the hooks, `on_error` and `after_call` are told; the arguments are the framework's to validate.
+        """
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        outcome: str = Outcome.INTERNAL
+        try:
+            if self.fence is not None and not await settle(self.fence(call)):
+                await self._tell(self.hooks.on_error, FencedError(), call, name="on_error")
+                outcome, parts = _failure(FencedError())
+                return CallAnswer(call_id=call.call_id, tool=call.tool, parts=parts, outcome=outcome)
+            passed = await execute(call)
+            outcome = passed.outcome
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            if is_being_cancelled():
+                outcome = Outcome.CANCELLED
+            else:
+                await self._tell(self.hooks.on_error, error, call, name="on_error")
+            raise
+        finally:
+            raw = _Arguments(original=arguments, effective=arguments)
+            await self._report(raw, call, outcome, clock() - started)
+        return passed
+
+    async def _report(self, raw: _Arguments, call: CallContext, outcome: str, seconds: float) -> None:
+        report = CallReport(
+            call=call,
+            outcome=outcome,
+            seconds=seconds,
+            original_arguments=raw.reported(raw.original),
+            effective_arguments=raw.reported(raw.effective),
+        )
+        await self._tell(self.hooks.after_call, report, name="after_call")
 
     async def _run(self, made: CatalogTool, raw: _Arguments, call: CallContext) -> tuple[Part, ...]:
         tool = made.tool

@@ -1,8 +1,7 @@
 """A run mounted on one surface: prepare a step, answer its calls, resume after a restart.
 
-Everything is recomputed from the messages each time, so the object holds nothing that a restart could lose. The gate
-stands here, at execution: a call runs only if its name is active in the step that emitted it, recomputed from the
-transcript before that step (REP-2).
+Everything is recomputed from the messages each time, so the object holds nothing that a restart could lose. What
+becomes of the calls of a turn stands in `surface.turn`.
 """
 
 from __future__ import annotations
@@ -12,31 +11,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surface.activation import Activation, activate, checked_presence
-from surface.call import CallAnswer, Outcome, settle
+from surface.activation import activate, checked_presence
+from surface.call import settle
 from surface.dialect import Dialect
 from surface.direct_calls import DirectCalls
-from surface.errors import PinsRefusedError
+from surface.errors import PinsRefusedError, TranscriptError
 from surface.evidence import StepEvidence, report
-from surface.input_model import InputRejectedError
 from surface.prepared_step import PreparedStep, PrepareStep, StepChanges, StepView
 from surface.registry import CheckedSurface
 from surface.search import Searcher
-from surface.search_tool import search_query
-from surface.transcript import UNPARSABLE, Call, Transcript
+from surface.transcript import Transcript
+from surface.turn import Plan, Turn
 
 Pins = Sequence[str] | Callable[[Any, Transcript], Sequence[str] | Awaitable[Sequence[str]]]
 """Names to advertise in a step beside any selection; a callable gets (context, transcript), anew for each step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What one step is about: its activation, what of it the application lets through, and its base with the pins."""
-
-    activation: Activation
-    names: tuple[str, ...]
-    present: dict[str, int]
-    changes: StepChanges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,62 +85,33 @@ class MountedRun:
         """
         return await self._answer(messages, restarted=True)
 
+    async def open_turn(self, messages: Sequence[Any]) -> Turn:
+        """The last assistant turn, for a framework that answers its calls one by one.
+
+        Raises what `prepare_step` raises, and TranscriptError where there is no turn or it can be answered no more.
+        """
+        return await self._open(self.dialect.read(messages))
+
+    async def _open(self, transcript: Transcript) -> Turn:
+        if not transcript.steps:
+            raise TranscriptError("messages: there is no assistant turn to answer")
+        transcript.require_open()
+        return Turn(
+            surface=self.surface,
+            searcher=self.searcher,
+            calls=self.calls,
+            plan=await self._plan(transcript.before_last()),
+            step=transcript.steps[-1],
+        )
+
     async def _answer(self, messages: Sequence[Any], *, restarted: bool) -> list[Any]:
         transcript = self.dialect.read(messages)
-        unanswered = transcript.unanswered
-        if not unanswered:
+        if not transcript.unanswered:
             return []
-        plan = await self._plan(transcript.before_last())
-        # Only a search that can be made uses up the budget.
-        searches = [call.id for call in transcript.steps[-1].calls if isinstance(self._query(call), str)]
-        numbers = {call_id: plan.activation.searches + at for at, call_id in enumerate(searches, start=1)}
+        turn = await self._open(transcript)
+        return self.dialect.answer(await turn.answer_all(restarted=restarted))
 
-        async def route(call: Call) -> CallAnswer:
-            return await self._route(call, plan, restarted=restarted, number=numbers.get(call.id, 0))
-
-        known = self.surface.catalog.tools.keys() | {self.surface.search.name}
-        answers = await self.calls.answer_all(unanswered, route, known)
-        return self.dialect.answer(answers)
-
-    async def _route(self, call: Call, plan: _Plan, *, restarted: bool, number: int) -> CallAnswer:
-        if call.name == self.surface.search.name:
-            return await self._search(call, plan, number)
-        if call.name not in self.surface.catalog:
-            return self.calls.unknown(call, f"Search with {self.surface.search.name} for one that fits.")
-        if call.name in plan.names:
-            return await self.calls.run(call, restarted=restarted)
-        return self.searcher.repair(
-            call.name,
-            surface=self.surface,
-            run_id=self.calls.run_id,
-            call_id=call.id,
-            present=plan.present,
-            narrowed=not plan.changes.lets_through(call.name),
-        )
-
-    async def _search(self, call: Call, plan: _Plan, number: int) -> CallAnswer:
-        query = self._query(call)
-        if not isinstance(query, str):
-            return self.calls.failure(call, Outcome.VALIDATION_ERROR, str(query), "Send one query in plain words.")
-        return await self.searcher.search(
-            query,
-            surface=self.surface,
-            run_id=self.calls.run_id,
-            call_id=call.id,
-            present=plan.present,
-            number=number,
-        )
-
-    def _query(self, call: Call) -> str | InputRejectedError | None:
-        """The query of a search call, or what is wrong with its arguments; None for a call of another tool."""
-        if call.name != self.surface.search.name:
-            return None
-        try:
-            return search_query(None if call.arguments is UNPARSABLE else call.arguments)
-        except InputRejectedError as rejected:
-            return rejected
-
-    async def _plan(self, transcript: Transcript) -> _Plan:
+    async def _plan(self, transcript: Transcript) -> Plan:
         pins = await settle(self.pins(self.calls.context, transcript)) if callable(self.pins) else self.pins
         given: object = pins
         if (
@@ -174,7 +133,7 @@ class MountedRun:
             view = StepView(context=self.calls.context, transcript=transcript, active=activation.names)
             asked = await settle(self.application_step(view))
             changes = changes if asked is None else asked
-        return _Plan(
+        return Plan(
             activation=activation,
             names=tuple(name for name in activation.names if name in activation.base or changes.lets_through(name)),
             present=checked_presence(self.surface, activation.pins, self.searcher.limits),

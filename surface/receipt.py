@@ -150,6 +150,12 @@ class Receipt:
         """The receipt's one text: canonical JSON."""
         return canonical_json(self.to_dict())
 
+    def projection(self) -> dict[str, Any]:
+        """What a model reads of it where the receipt itself is in the hidden part of a record (RCP-7)."""
+        reason = {} if self.reason is None else {"reason": str(self.reason)}
+        matches = [{"name": match.name, "description": match.description} for match in self.matches]
+        return {"status": str(self.status), **reason, "matches": matches, "next": self.next}
+
     def size(self) -> int:
         """UTF-8 bytes of `to_json`."""
         return len(self.to_json().encode("utf-8"))

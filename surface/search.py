@@ -186,4 +186,6 @@ class Searcher:
 
 def receipt_answer(receipt: Receipt, *, call_id: str, tool: str, outcome: Outcome = Outcome.OK) -> CallAnswer:
     """A receipt as the ordinary result of a call (RCP-7)."""
-    return CallAnswer(call_id=call_id, tool=tool, parts=(Text(text=receipt.to_json()),), outcome=outcome)
+    return CallAnswer(
+        call_id=call_id, tool=tool, parts=(Text(text=receipt.to_json()),), outcome=outcome, receipt=receipt
+    )

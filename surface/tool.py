@@ -52,6 +52,8 @@ class Tool:
     """Running it twice with one idempotency key is running it once: may be run again after a restart."""
     timeout: float | None = None
     """Seconds the handler may take; None: as long as it likes."""
+    framework: str | None = None
+    """The dialect whose framework runs it, and no other mounts it; None: the library runs it, with any dialect."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Calls the function that `@tool` decorated, as before: no validation, fence, lifecycle or hook."""

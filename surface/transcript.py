@@ -80,13 +80,16 @@ class Transcript:
         """
         if not self.steps:
             return ()
-        unanswered = self.steps[-1].unanswered
-        if unanswered and self.steps[-1].passed_over:
+        self.require_open()
+        return self.steps[-1].unanswered
+
+    def require_open(self) -> None:
+        """Raises TranscriptError where the last turn has unanswered calls and something else follows it already."""
+        if self.steps and self.steps[-1].passed_over and self.steps[-1].unanswered:
             raise TranscriptError(
                 "messages: something follows the last assistant turn before all its calls are answered; resume on the "
                 "messages up to that turn, put the answers behind it, and only then what follows"
             )
-        return unanswered
 
     def before_last(self) -> Transcript:
         """The transcript as it was when the last step's request was made."""
