@@ -5,7 +5,9 @@ Rules kept here:
 1. An artefact is a manifest and plain files: JSON and `.npy`, no pickle anywhere.
 2. Its version is the digest of its manifest, and the manifest holds the sha256 of every file: two artefacts of the
    same version are the same bytes.
-3. Nothing parses a file before `verify` has compared every size and sha256 (`contents.py` parses).
+3. The counts in a manifest say how large each file is, to the byte where its elements have one size; a manifest that
+   says otherwise is refused before any file is opened, so nothing is allocated for a size that cannot be.
+4. Nothing parses a file before `verify` has compared every size and sha256 (`contents.py` parses).
 
 Not done here: what the files mean (`contents.py`), where they are kept (`ports.ArtefactStore`).
 """
@@ -22,7 +24,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from indexer.errors import ArtefactError
 from indexer.stored_model import read_stored
-from surface.canonical import canonical_bytes, digest
+from surface.canonical import DIGEST_LENGTH, canonical_bytes, digest
 from surface.protocol import Digest, Key
 
 FORMAT: Literal[1] = 1
@@ -31,6 +33,13 @@ WORDS, STARTS, ROWS, IMPACTS = "words.json", "starts.npy", "rows.npy", "impacts.
 FILES = frozenset({NAMES, DIGESTS, TEXTS, VECTORS, WORDS, STARTS, ROWS, IMPACTS})
 """Every file of an artefact; a manifest that names another one is refused."""
 MAX_FILE_BYTES = 8 * 1024**3
+MAX_ARTEFACT_BYTES = MAX_FILE_BYTES
+"""Of all files together: vectors of 384 dimensions for four million tools."""
+MAX_WORDS_BYTES = 1024**3
+"""Words are as long as authors make them; those of a catalog weigh at most about twice what the catalog may."""
+MAX_NAME_BYTES = 6 * 1024 + 3
+"""A name of 1,024 characters as JSON, each escaped, with quotes and comma: evaluation sets hold odd ones."""
+NPY_HEADER_BYTES = 128
 MAX_MANIFEST_BYTES = 64 * 1024
 
 Count = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
@@ -81,13 +90,19 @@ class IndexManifest(BaseModel):
         """The content address: 32 hexadecimal digits."""
         return digest(self._plain())
 
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(entry.size for entry in self.files.values())
+
     def to_bytes(self) -> bytes:
         """The canonical JSON of this manifest."""
         return canonical_bytes(self._plain())
 
     def _plain(self) -> dict[str, object]:
         # By hand where pydantic would not know the read-only mapping.
-        plain = self.model_dump(mode="json", exclude={"files"})
+        # An optional block that is absent leaves no trace: versions from before there was one keep their addresses.
+        plain = self.model_dump(mode="json", exclude={"files"}, exclude_none=True)
         return plain | {"files": {name: entry.model_dump() for name, entry in self.files.items()}}
 
 
@@ -98,7 +113,33 @@ def read_manifest(data: bytes) -> IndexManifest:
     manifest = read_stored(IndexManifest, data, what="manifest.json")
     if manifest.files.keys() != FILES:
         raise ArtefactError(f"manifest.json: files: must be exactly {', '.join(sorted(FILES))}")
+    for name, (least, most) in _sizes(manifest).items():
+        if not least <= manifest.files[name].size <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            raise ArtefactError(f"manifest.json: files.{name}.size: its counts ask for {wanted} bytes")
+    if manifest.size > MAX_ARTEFACT_BYTES:
+        raise ArtefactError(f"manifest.json: files: are larger than {MAX_ARTEFACT_BYTES} bytes together")
     return manifest
+
+
+def _sizes(manifest: IndexManifest) -> Mapping[str, tuple[int, int]]:
+    """How small and how large each file can be, from the counts: known before a byte of it is read."""
+    tools, words, postings = manifest.tools, manifest.words, manifest.postings
+
+    def array(count: int, width: int) -> tuple[int, int]:
+        return (NPY_HEADER_BYTES + count * width,) * 2
+
+    digests = (2, 2) if not tools else (1 + tools * (DIGEST_LENGTH + 3),) * 2
+    return {
+        NAMES: (2 + 2 * tools, 2 + MAX_NAME_BYTES * tools),
+        DIGESTS: digests,
+        TEXTS: digests,
+        VECTORS: array(tools * manifest.dimension, 4),
+        WORDS: (2 + 2 * words, 2 + (MAX_WORDS_BYTES if words else 0)),
+        STARTS: array(words + 1, 8),
+        ROWS: array(postings, 4),
+        IMPACTS: array(postings, 8),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

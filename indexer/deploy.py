@@ -1,80 +1,47 @@
-"""A catalog becomes what is served: build, publish, verify, activate.
+"""A catalog becomes what is served: build, publish, verify, rehearse, activate.
 
-    1. every surface is built beside what is active; unchanged ones are the version that is there already
-    2. new versions are published and read back from the store, every byte verified
-    3. the application's one active pointer moves to the new release, if nobody else moved it meanwhile
+    reading      what is active is read, as far as it is sound, and the store is asked whether it could be written
+    embedding    texts that have no vector yet
+    for each surface in turn:
+      building     its index version, unless that is the one that is there already
+      publishing   the version goes into the store and comes back, every byte verified
+      rehearsing   the canary queries, asked of the version as they would be asked when it serves
+    activating   the application's one pointer moves to the new release, if nobody else moved it meanwhile
 
 Rules kept here:
 
-1. Nothing that is served changes before step 3, and step 3 is one compare-and-swap: a failure, a kill or Ctrl-C
-   before it leaves the active release as it was.
+1. Nothing that is served changes before the last step, and that is one compare-and-swap: a failure, a kill or Ctrl-C
+   before it leaves the active release as it was, and a surface is never served beside one of another release.
 2. The same catalog, model and recipe again change nothing.
 3. A damaged version is never built upon: its surface is built from the catalog and the version is put right.
+4. What can be known to fail, fails before the embedding.
+5. One surface at a time is held in memory, beside the vectors.
 
-Not done here: rollback, pruning, canary queries between steps 2 and 3, telling replicas (they poll).
+Not done here: going back and clearing away (the store's `activate` and `prune`), telling replicas (they follow).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from indexer.artefact import Artefact
-from indexer.build import build, carried_vectors, embed_missing
+from indexer.build import answers, assemble, carried_vectors
+from indexer.canaries import Canary, failures
 from indexer.catalog_file import Catalog
 from indexer.contents import read_contents
-from indexer.document import documents_of
-from indexer.errors import ActivationConflictError, ArtefactError, StoreError
-from indexer.ports import ArtefactStore
+from indexer.deployed import DeployedSurface, DeployResult, deployed_surface
+from indexer.document import Document, documents_of
+from indexer.embedding import Vectors, embed
+from indexer.errors import ActivationConflictError, ArtefactError, CanaryError, CanaryFailure, StoreError
+from indexer.ports import ArtefactStore, Rehearsal, VectorCache
 from indexer.progress import Progress, silent
 from indexer.release import Release, ReleasedSurface
 from models.embedder import Embedder
-
-Change = Literal["added", "changed", "unchanged", "repaired"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeployedSurface:
-    """What a deploy did to one surface."""
-
-    surface: str
-    version: str
-    tools: int
-    change: Change
-    """``repaired``: the version that should have been served was damaged or missing, and was put right."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeployResult:
-    """What a deploy did."""
-
-    application: str
-    deploy: str
-    release: str
-    """The release that is active now."""
-    previous: str | None
-    """The release that was active before; equal to `release` where nothing changed."""
-    surfaces: tuple[DeployedSurface, ...]
-    removed: tuple[str, ...]
-    """Surfaces of the previous release that this one does not have."""
-    embedded: int
-    """Texts that had to be embedded."""
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether everything was there already."""
-        return self.release == self.previous and all(one.change == "unchanged" for one in self.surfaces)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Built:
-    artefacts: Mapping[str, Artefact]
-    embedded: int
 
 
 def deploy(
@@ -83,50 +50,80 @@ def deploy(
     embedder: Embedder,
     store: ArtefactStore,
     now: Callable[[], datetime],
+    cache: VectorCache | None = None,
+    canaries: Sequence[Canary] = (),
+    rehearse: Rehearsal | None = None,
+    dry_run: bool = False,
     progress: Progress = silent,
 ) -> DeployResult:
     """Makes `catalog` what the application serves; `now` says what the history will say of it, with a time zone.
 
-    Raises `ActivationConflictError` where another deploy of the application was faster, `StoreError`,
-    `ArtefactError` where a version does not come back from the store as it went in, `BuildError`, and what
-    `models.errors` says the embedder raises. Whatever is raised, what was served is still served.
+    A dry run does everything but write to the store. Raises ValueError for canaries without `rehearse`,
+    `ActivationConflictError` where another deploy of the application was faster, `CanaryError`, `RehearsalError`,
+    `StoreError`, `ArtefactError` where a version does not come back from the store as it went in, `BuildError`, and
+    what `models.errors` says the embedder raises. Whatever is raised, what was served is still served.
     """
-    active = store.active(catalog.application)
-    standing = _standing(active, store)
-    built = _build_all(catalog, embedder=embedder, standing=standing, progress=progress)
-    artefacts = built.artefacts
-    for at, (key, artefact) in enumerate(artefacts.items()):
-        progress("publishing", at, len(artefacts))
-        if key not in standing or standing[key].version != artefact.version:
-            store.publish(artefact, at=now())
-            _prove(store, artefact)
-    progress("publishing", len(artefacts), len(artefacts))
-    release = Release(
-        application=catalog.application,
-        deploy=catalog.deploy,
-        surfaces={
-            key: ReleasedSurface(version=artefact.version, catalog_digest=artefact.manifest.catalog_digest)
-            for key, artefact in artefacts.items()
-        },
+    if canaries and rehearse is None:
+        raise ValueError("rehearse: canaries need a ranking to be asked of")
+    with _step(progress, "reading"):
+        active = store.active(catalog.application)
+        standing = _standing(active, store)
+        documents = {key: documents_of(surface.tools) for key, surface in sorted(catalog.surfaces.items())}
+        settled = _settled(catalog.application, documents, embedder, standing)
+        if not dry_run and len(settled) < len(documents):
+            store.prepare(catalog.application, size=_least_size(documents, settled, embedder))
+    embedded = embed(
+        [document for key, rows in documents.items() if key not in settled for document in rows],
+        embedder=embedder,
+        carried=_carried(standing, embedder),
+        cache=cache,
+        progress=progress,
     )
-    _activate(store, release, active, at=now())
+    surfaces: list[DeployedSurface] = []
+    released: dict[str, ReleasedSurface] = {}
+    failed: list[CanaryFailure] = []
+    for at, (key, rows) in enumerate(documents.items()):
+        with _step(progress, "building", at, len(documents)):
+            artefact = settled.get(key) or assemble(
+                rows, application=catalog.application, surface=key, embedder=embedder, vectors=embedded.vectors
+            )
+        if not dry_run and (key not in standing or standing[key].version != artefact.version):
+            with _step(progress, "publishing", at, len(documents)):
+                store.publish(artefact, at=now())
+                _prove(store, artefact)
+        if rehearse is not None and canaries:
+            with _step(progress, "rehearsing", at, len(documents)):
+                failed += failures(artefact, canaries, rehearse=rehearse)
+        released[key] = ReleasedSurface(version=artefact.version, catalog_digest=artefact.manifest.catalog_digest)
+        surfaces.append(deployed_surface(key, artefact, active, standing))
+    if failed:
+        raise CanaryError(failed, canaries=len(canaries))
+    release = Release(application=catalog.application, deploy=catalog.deploy, surfaces=released)
+    if not dry_run:
+        with _step(progress, "activating"):
+            _activate(store, release, active, at=now())
     return DeployResult(
         application=catalog.application,
         deploy=catalog.deploy,
         release=release.id,
         previous=active.id if active is not None else None,
-        surfaces=tuple(
-            DeployedSurface(
-                surface=key,
-                version=artefact.version,
-                tools=artefact.manifest.tools,
-                change=_change(key, artefact, active, standing),
-            )
-            for key, artefact in artefacts.items()
-        ),
-        removed=tuple(sorted(set(active.surfaces) - set(artefacts))) if active is not None else (),
-        embedded=built.embedded,
+        surfaces=tuple(surfaces),
+        removed=tuple(sorted(set(active.surfaces) - set(released))) if active is not None else (),
+        model=embedder.manifest.identity,
+        embedded=embedded.made,
+        carried=embedded.carried,
+        recalled=embedded.recalled,
+        distrusted=embedded.distrusted,
+        canaries=len(canaries),
+        dry_run=dry_run,
     )
+
+
+@contextmanager
+def _step(progress: Progress, stage: str, at: int = 0, of: int = 1) -> Iterator[None]:
+    progress(stage, at, of)
+    yield
+    progress(stage, at + 1, of)
 
 
 def _standing(active: Release | None, store: ArtefactStore) -> Mapping[str, Artefact]:
@@ -138,34 +135,40 @@ def _standing(active: Release | None, store: ArtefactStore) -> Mapping[str, Arte
         try:
             artefact = store.load(active.application, key, released.version)
             read_contents(artefact)
-        except (ArtefactError, StoreError):
+        except ArtefactError:
             continue  # built anew from the catalog, and reported as repaired
+        except StoreError:
+            store.active(active.application)  # a store that is away is no version that is gone: this raises
+            continue
         standing[key] = artefact
     return standing
 
 
-def _build_all(catalog: Catalog, *, embedder: Embedder, standing: Mapping[str, Artefact], progress: Progress) -> _Built:
-    documents = {key: documents_of(surface.tools) for key, surface in sorted(catalog.surfaces.items())}
-    vectors: dict[str, NDArray[np.float32]] = {}
+def _least_size(
+    documents: Mapping[str, Sequence[Document]], settled: Mapping[str, Artefact], embedder: Embedder
+) -> int:
+    """What the new versions take at least, in bytes: their vectors."""
+    tools = sum(len(rows) for key, rows in documents.items() if key not in settled)
+    return 4 * embedder.manifest.dimension * tools
+
+
+def _carried(standing: Mapping[str, Artefact], embedder: Embedder) -> Vectors:
+    carried: dict[str, NDArray[np.float32]] = {}
     for artefact in standing.values():
-        vectors |= carried_vectors(artefact, model=embedder.manifest.identity)
-    # All surfaces at once: a text that several of them hold is embedded once, and the progress is one.
-    everything = [document for surface in documents.values() for document in surface]
-    made = embed_missing(everything, embedder=embedder, known=vectors, progress=progress)
-    vectors |= made
-    artefacts: dict[str, Artefact] = {}
-    for at, (key, surface) in enumerate(documents.items()):
-        progress("building", at, len(documents))
-        artefacts[key] = build(
-            surface,
-            application=catalog.application,
-            surface=key,
-            embedder=embedder,
-            previous=standing.get(key),
-            vectors=vectors,
-        )
-    progress("building", len(documents), len(documents))
-    return _Built(artefacts=artefacts, embedded=len(made))
+        carried |= carried_vectors(artefact, model=embedder.manifest.identity)
+    return carried
+
+
+def _settled(
+    application: str, documents: Mapping[str, Sequence[Document]], embedder: Embedder, standing: Mapping[str, Artefact]
+) -> Mapping[str, Artefact]:
+    """The surfaces that did not change: their versions stand as they are."""
+    return {
+        key: artefact
+        for key, artefact in standing.items()
+        if key in documents
+        and answers(artefact, documents[key], application=application, surface=key, embedder=embedder)
+    }
 
 
 def _prove(store: ArtefactStore, artefact: Artefact) -> None:
@@ -181,11 +184,3 @@ def _activate(store: ArtefactStore, release: Release, active: Release | None, *,
     except ActivationConflictError as conflict:
         if conflict.found != release.id:  # a twin of this deploy was faster, and did what was asked
             raise
-
-
-def _change(key: str, artefact: Artefact, active: Release | None, standing: Mapping[str, Artefact]) -> Change:
-    if active is None or key not in active.surfaces:
-        return "added"
-    if artefact.version != active.surfaces[key].version:
-        return "changed"
-    return "unchanged" if key in standing else "repaired"

@@ -3,6 +3,9 @@
     ToolSurfaceError
     └── IndexerError
         ├── CatalogFileError          the file of a catalog cannot be opened or unpacked
+        ├── CanaryFileError           the file of canary queries holds something else; lists every fault by line
+        ├── CanaryError               a release does not find what its canaries say it must
+        ├── RehearsalError            a version could not be asked before it was activated
         ├── BuildError                the embedder answered something that is no set of unit vectors
         ├── ArtefactError             the bytes of an index version or a release are not what they should be
         ├── StoreError                the store cannot be read or written; names the place and the fix
@@ -16,8 +19,29 @@ No message holds a description, a schema or a query (EVD-2).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from surface.errors import ToolSurfaceError
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryFailure:
+    """A canary whose tool was not found, or not soon enough."""
+
+    line: int
+    """Where the canary stands in its file, from 1. Its query is told nowhere."""
+    surface: str
+    tool: str
+    first: int
+    """Among how many names the tool has to stand."""
+    place: int | None
+    """Where it stands, from 1; None where the ranking does not name it."""
+
+    def __str__(self) -> str:
+        found = f"stands at {self.place}" if self.place is not None else "was not found"
+        return f"line {self.line}: {self.tool} of surface {self.surface} {found}, must be in the first {self.first}"
 
 
 class IndexerError(ToolSurfaceError):
@@ -26,6 +50,28 @@ class IndexerError(ToolSurfaceError):
 
 class CatalogFileError(IndexerError):
     """The file of a catalog cannot be opened or unpacked; what it holds was not looked at."""
+
+
+class CanaryFileError(IndexerError):
+    """The file of canary queries cannot be used; nothing was built."""
+
+
+class CanaryError(IndexerError):
+    """Canaries failed, so nothing was activated."""
+
+    def __init__(self, failures: Sequence[CanaryFailure], *, canaries: int) -> None:
+        self.failures = tuple(failures)
+        self.canaries = canaries
+        """How many there were."""
+        lines = [f"  - {failure}" for failure in self.failures[:_SHOWN]]
+        if len(self.failures) > _SHOWN:
+            lines.append(f"  … and {len(self.failures) - _SHOWN} more")
+        head = f"{len(self.failures)} of {canaries} canaries failed, so nothing was activated:"
+        super().__init__("\n".join([head, *lines]))
+
+
+class RehearsalError(IndexerError):
+    """A version could not be asked the way it will be asked when it serves."""
 
 
 class BuildError(IndexerError):

@@ -34,6 +34,9 @@ class MemoryStore:
         """The release that is active now."""
         return self.ledger(application).active
 
+    def prepare(self, application: str, *, size: int) -> None:
+        """Memory is always ready."""
+
     def publish(self, artefact: Artefact, *, at: datetime) -> None:
         """Keeps an index version; raises `ArtefactError` where it is damaged already."""
         artefact.verify()

@@ -6,7 +6,7 @@ scores in name order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -34,6 +34,30 @@ class LexicalIndex(Protocol):
         ...
 
 
+class Rehearsal(Protocol):
+    """Asks a version that is not active yet, the way it will be asked when it serves."""
+
+    def __call__(self, artefact: Artefact, queries: Sequence[str], limit: int) -> Sequence[Sequence[str]]:
+        """For each query the best names, at most `limit`, best first; raises `indexer.errors.IndexerError`."""
+        ...
+
+
+class VectorCache(Protocol):
+    """Remembers vectors between deploys, so that one that was interrupted goes on where it stopped.
+
+    It may forget and it may fail, which costs time and nothing else: nothing here raises. It never answers a vector
+    that is not, byte for byte, one it was given under the same model and text.
+    """
+
+    def find(self, model: str, texts: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:
+        """The vectors it has for these text digests, by digest, each of shape (dimension,)."""
+        ...
+
+    def keep(self, model: str, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+        """Remembers vectors by the digests of their texts; those it has already are left alone."""
+        ...
+
+
 class ArtefactStore(Protocol):
     """Keeps immutable index versions and, for each application, one `Ledger` that says which of them are served.
 
@@ -52,6 +76,13 @@ class ArtefactStore(Protocol):
 
     def active(self, application: str) -> Release | None:
         """The release that is active now: `ledger(application).active`."""
+        ...
+
+    def prepare(self, application: str, *, size: int) -> None:
+        """Raises `StoreError` where versions of `size` bytes could not be published now, as far as that can be known.
+
+        Asked before work that takes minutes. It changes nothing that anybody reads.
+        """
         ...
 
     def publish(self, artefact: Artefact, *, at: datetime) -> None:

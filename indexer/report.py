@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from indexer.catalog_file import ReadCatalog
-from indexer.deploy import DeployResult
+from indexer.deployed import DeployResult
 from indexer.release import Release
 
 SHOWN_REFUSALS = 20

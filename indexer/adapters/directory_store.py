@@ -22,6 +22,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,6 +72,15 @@ class DirectoryStore:
     def active(self, application: str) -> Release | None:
         """The release that is active now; raises `StoreError`, `ArtefactError`."""
         return self.ledger(application).active
+
+    def prepare(self, application: str, *, size: int) -> None:
+        """Raises `StoreError` where the folder cannot be written or has not as much room."""
+        home = self._home(application)
+        with told_as_store_errors(home), self._writing(application) as staging:
+            write(staging / "probe", b"probe")
+            free = shutil.disk_usage(staging).free
+        if free < size:
+            raise StoreError(f"{home}: {size:,} bytes are needed and {free:,} are free; prune, or make room")
 
     def publish(self, artefact: Artefact, *, at: datetime) -> None:
         """Keeps an index version, all of it or nothing; one that is there and sound is left alone.

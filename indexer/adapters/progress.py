@@ -57,7 +57,7 @@ class BarProgress:
 class LineProgress:
     """A line when a long stage begins and ends and every few seconds between, with an estimate of what is left."""
 
-    __slots__ = ("_clock", "_every_s", "_said", "_stage", "_started", "_stream")
+    __slots__ = ("_clock", "_every_s", "_said", "_started", "_stream")
 
     def __init__(
         self, stream: TextIO, *, every_s: float = EVERY_S, clock: Callable[[], float] = time.monotonic
@@ -65,23 +65,26 @@ class LineProgress:
         self._stream = stream
         self._every_s = every_s
         self._clock = clock
-        self._stage = ""
-        self._started = self._said = 0.0
+        # By stage; stages may take turns.
+        self._started: dict[str, float] = {}
+        self._said: dict[str, float] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Says where the stage is, unless it was said a moment ago."""
         now = self._clock()
-        if stage != self._stage:
-            self._stage, self._started, self._said = stage, now, now
+        if stage not in self._started:
+            self._started[stage] = self._said[stage] = now
             if total >= _ANNOUNCED and not done:
                 self._say(f"{stage}: {total:,} to do")
-        elapsed = now - self._started
+        elapsed = now - self._started[stage]
         if done >= total:
             # A stage that took no time needs no line.
             if elapsed >= 1.0:
-                self._say(f"{stage}: {total:,} done in {_duration(elapsed)}")
-        elif now - self._said >= self._every_s:
-            self._said = now
+                count = f"{total:,} " if total > 1 else ""
+                self._say(f"{stage}: {count}done in {_duration(elapsed)}")
+            self._started.pop(stage)
+        elif now - self._said[stage] >= self._every_s:
+            self._said[stage] = now
             left = f", about {_duration(elapsed / done * (total - done))} left" if done else ""
             self._say(f"{stage}: {done:,} of {total:,}{left}")
 

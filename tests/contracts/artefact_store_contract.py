@@ -56,6 +56,14 @@ class ArtefactStoreContract:
         assert store.active("app") is None
         assert store.applications() == ()
 
+    def test_preparing_changes_nothing_that_anybody_reads(self, store: ArtefactStore, twin: ArtefactStore) -> None:
+        store.prepare("app", size=1_000)
+        assert twin.applications() == ()
+        assert twin.ledger("app") == store.ledger("app")
+        assert twin.active("app") is None
+        twin.prepare("app", size=1_000)
+        store.publish(artefact(), at=NOW)
+
     def test_a_published_version_comes_back_byte_for_byte(self, store: ArtefactStore, twin: ArtefactStore) -> None:
         one = artefact()
         store.publish(one, at=NOW)

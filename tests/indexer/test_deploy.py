@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
@@ -12,23 +11,13 @@ from indexer.deploy import deploy
 from indexer.errors import ActivationConflictError, ArtefactError, StoreError
 from indexer.memory_store import MemoryStore
 from indexer.release import Release
-from models.embedder import Vectors
 from surface.errors import ToolSurfaceError
+from tests.indexer.embedders import Interrupted, Listening
 from tests.indexer.samples import EMBEDDER, NOW, artefact, catalog, release, tool
-from tests.indexer.test_build import Listening
 
 
 def now() -> datetime:
     return NOW
-
-
-class Interrupted(Listening):
-    """Ctrl-C in the second chunk."""
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        if self.batches:
-            raise KeyboardInterrupt
-        return super().embed_documents(texts)
 
 
 class LosingStore(MemoryStore):
@@ -86,8 +75,8 @@ def test_an_edit_is_a_new_version_of_that_surface_only() -> None:
     edited = catalog(reader=[tool("a", "Edited."), tool("b")], writer=[tool("c")], deploy="d2")
     result = deploy(edited, embedder=embedder, store=store, now=now)
     assert [(one.surface, one.change) for one in result.surfaces] == [("reader", "changed"), ("writer", "unchanged")]
-    assert embedder.asked == ["a\nEdited."]
-    assert result.embedded == 1
+    assert embedder.asked == ["b\nDoes a thing.", "a\nEdited."]  # the first is a test of what is carried over
+    assert (result.carried, result.embedded, result.distrusted) == (1, 1, 0)
 
 
 def test_a_text_that_several_surfaces_hold_is_embedded_once() -> None:
@@ -101,7 +90,7 @@ def test_a_tool_that_moves_to_another_surface_keeps_its_vector() -> None:
     store, embedder = MemoryStore(), Listening()
     deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
     result = deploy(catalog(writer=[tool("a")]), embedder=embedder, store=store, now=now)
-    assert not embedder.batches
+    assert (result.carried, result.embedded) == (1, 0)
     assert result.removed == ("reader",)
 
 
@@ -196,8 +185,69 @@ def test_progress_is_one_for_all_surfaces_and_every_stage_ends() -> None:
         now=now,
         progress=lambda stage, done, total: told.append((stage, done, total)),
     )
-    assert told[:2] == [("embedding", 0, 2), ("embedding", 2, 2)]
-    assert [one for one in told if one[1] == one[2]] == [("embedding", 2, 2), ("building", 2, 2), ("publishing", 2, 2)]
+    assert [stage for stage, done, total in told if done == total] == [
+        "reading",
+        "embedding",
+        "building",
+        "publishing",
+        "activating",
+    ]
+    assert ("embedding", 2, 2) in told
+
+
+class AwayStore(MemoryStore):
+    """A store that goes away, once it is told to, while a deploy reads it."""
+
+    going = away = False
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        if not self.going:
+            return super().load(application, surface, version)
+        self.away = True
+        raise StoreError("the store is away")
+
+    def active(self, application: str) -> Release | None:
+        if self.away:
+            raise StoreError("the store is away")
+        return super().active(application)
+
+
+class FullStore(MemoryStore):
+    """A store without room."""
+
+    def prepare(self, application: str, *, size: int) -> None:
+        raise StoreError(f"{size} bytes are needed")
+
+
+def test_a_store_that_goes_away_is_not_taken_for_one_that_lost_its_versions() -> None:
+    store, embedder = AwayStore(), Listening()
+    deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
+    store.going = True
+    with pytest.raises(StoreError, match="away"):
+        deploy(catalog(reader=[tool("b")]), embedder=embedder, store=store, now=now)
+    assert not embedder.batches
+
+
+def test_a_store_that_cannot_be_written_is_found_before_anything_is_embedded() -> None:
+    embedder = Listening()
+    with pytest.raises(StoreError, match="64 bytes are needed"):
+        deploy(catalog(reader=[tool("a")]), embedder=embedder, store=FullStore(), now=now)
+    assert not embedder.batches
+
+
+def test_a_dry_run_says_what_would_happen_and_writes_nothing() -> None:
+    store = MemoryStore()
+    before = deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
+    two = catalog(reader=[tool("a"), tool("b")], writer=[tool("c")], deploy="d2")
+    dry = deploy(two, embedder=EMBEDDER, store=store, now=now, dry_run=True)
+    assert dry.dry_run
+    assert [(one.surface, one.change) for one in dry.surfaces] == [("reader", "changed"), ("writer", "added")]
+    assert (dry.previous, dry.embedded, dry.carried) == (before.release, 2, 1)
+    active = store.active("app")
+    assert active is not None
+    assert active.id == before.release
+    assert len(store.ledger("app").versions) == 1
+    assert deploy(two, embedder=EMBEDDER, store=store, now=now).release == dry.release
 
 
 def test_every_error_is_one_of_toolsurface() -> None:

@@ -174,6 +174,15 @@ class TestDirectoryStore(ArtefactStoreContract):
         with pytest.raises(StoreError, match="proc"):
             DirectoryStore("/proc/nowhere").publish(artefact(), at=NOW)
 
+    def test_a_place_that_cannot_be_written_or_has_no_room_is_found_beforehand(
+        self, store: DirectoryStore, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").write_bytes(b"")
+        with pytest.raises(StoreError, match="file"):
+            DirectoryStore(tmp_path / "file").prepare("app", size=1)
+        with pytest.raises(StoreError, match=r"bytes are needed and .* are free"):
+            store.prepare("app", size=10**18)
+
     def test_strange_folders_are_no_applications(self, store: DirectoryStore, root: Path) -> None:
         one = artefact()
         store.publish(one, at=NOW)

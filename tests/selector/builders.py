@@ -9,7 +9,8 @@ from functools import partial
 from indexer.adapters.faiss_index import FaissVectorIndex
 from indexer.adapters.lexical_index import ArrayLexicalIndex
 from indexer.catalog_file import Catalog, CatalogTool, SurfaceCatalog
-from indexer.deploy import DeployResult, deploy
+from indexer.deploy import deploy
+from indexer.deployed import DeployResult
 from indexer.index import open_index
 from indexer.ports import ArtefactStore
 from models.embedder import Embedder, Vectors

@@ -1,0 +1,192 @@
+"""The vector cache gives back what it was given or nothing, whatever happens to its file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.adapters.vector_cache import VectorFile
+from indexer.embedding import Vectors
+
+DIMENSION = 8
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from indexer.adapters.vector_cache import VectorFile
+cache = VectorFile(Path(sys.argv[1]))
+for number in range(5):
+    cache.keep("m", {f"{number}": np.full(8, number, dtype=np.float32)})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def some(count: int, start: int = 0) -> Vectors:
+    return {f"text {number}": np.full(DIMENSION, number, dtype=np.float32) for number in range(start, start + count)}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "vectors.sqlite3"
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def cache(path: Path, told: list[str]) -> Iterator[VectorFile]:
+    with closing(VectorFile(path, tell=told.append)) as opened:
+        yield opened
+
+
+def same(found: Vectors, expected: Vectors) -> bool:
+    return found.keys() == expected.keys() and all(np.array_equal(found[key], expected[key]) for key in expected)
+
+
+def test_what_was_kept_is_found_by_another_process(cache: VectorFile, path: Path, told: list[str]) -> None:
+    cache.keep("model", some(1_200))
+    with closing(VectorFile(path)) as other:
+        assert same(other.find("model", [*some(1_200), "unknown"]), some(1_200))
+    assert told == []
+
+
+def test_vectors_of_another_model_are_not_found(cache: VectorFile) -> None:
+    cache.keep("model", some(3))
+    assert cache.find("another", list(some(3))) == {}
+
+
+def test_keeping_a_vector_twice_changes_nothing(cache: VectorFile) -> None:
+    cache.keep("model", some(3))
+    cache.keep("model", some(4))
+    assert same(cache.find("model", list(some(4))), some(4))
+
+
+def test_the_file_holds_no_text_and_is_ones_own(cache: VectorFile, path: Path) -> None:
+    cache.keep("model", {"who owes us money": np.ones(DIMENSION, dtype=np.float32)})
+    for file in path.parent.iterdir():
+        assert b"owes" not in file.read_bytes()
+        assert file.stat().st_mode & 0o077 == 0
+
+
+def test_a_full_cache_forgets_the_oldest(path: Path) -> None:
+    wide = {f"{number}": np.full(1_024, number, dtype=np.float32) for number in range(4_000)}
+    ceiling = 8 * 1024 * 1024
+    with closing(VectorFile(path, max_bytes=ceiling)) as cache:
+        for start in range(0, 4_000, 50):
+            cache.keep("model", {f"{number}": wide[f"{number}"] for number in range(start, start + 50)})
+        found = cache.find("model", list(wide))
+    assert path.stat().st_size <= ceiling
+    assert 700 < len(found) < 1_100
+    assert same(found, {key: wide[key] for key in list(wide)[-len(found) :]})
+
+
+def test_a_process_that_was_killed_loses_nothing_it_kept(path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], env=environment, check=False, timeout=60)
+    assert ended.returncode == -signal.SIGKILL
+    with closing(VectorFile(path)) as cache:
+        assert len(cache.find("m", ["0", "1", "2", "3", "4"])) == 5
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_damage_to_the_file_costs_vectors_and_never_gives_a_wrong_one(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("cache") / "vectors.sqlite3"
+    with closing(VectorFile(path)) as cache:
+        cache.keep("model", some(30))
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    damage = data.draw(st.sampled_from(["flip", "cut", "fill"]))
+    if damage == "flip":
+        content[at] ^= data.draw(st.integers(1, 255))
+    elif damage == "cut":
+        del content[at:]
+    else:
+        content[at : at + 4_096] = b"\xff" * len(content[at : at + 4_096])  # a page, say
+    path.write_bytes(content)
+    with closing(VectorFile(path)) as cache:
+        found = cache.find("model", list(some(30)))
+        assert same(found, {key: some(30)[key] for key in found})
+        cache.keep("model", some(30))
+        cache.keep("model", some(5, start=100))
+        assert len(cache.find("model", list(some(5, start=100)))) == 5
+        assert all(np.array_equal(vector, some(30)[key]) for key, vector in cache.find("model", list(some(30))).items())
+
+
+def test_a_row_that_was_changed_is_forgotten(cache: VectorFile, path: Path) -> None:
+    cache.keep("model", some(3))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE vectors SET vector = zeroblob(32) WHERE rowid = 2")
+    assert len(cache.find("model", list(some(3)))) == 2
+    cache.keep("model", some(3))
+    assert same(cache.find("model", list(some(3))), some(3))
+
+
+@pytest.mark.parametrize("content", [b"not a database " * 1_000, b"SQLite format 3\0" + b"\xff" * 9_000])
+def test_a_file_that_is_no_database_is_begun_anew_and_told(path: Path, told: list[str], content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with closing(VectorFile(path, tell=told.append)) as cache:
+        cache.keep("model", some(3))
+        assert len(cache.find("model", list(some(3)))) == 3
+    assert len(told) == 1
+    assert "begun anew" in told[0]
+
+
+def test_a_file_of_another_format_is_begun_anew(path: Path, told: list[str]) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA user_version = 7")
+        connection.execute("CREATE TABLE vectors (something TEXT)")
+    with closing(VectorFile(path, tell=told.append)) as cache:
+        cache.keep("model", some(3))
+        assert len(cache.find("model", list(some(3)))) == 3
+    assert "of another format" in told[0]
+
+
+def test_a_place_that_cannot_be_is_told_once_and_nothing_is_remembered(tmp_path: Path, told: list[str]) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with closing(VectorFile(tmp_path / "file" / "vectors", tell=told.append)) as cache:
+        cache.keep("model", some(3))
+        assert cache.find("model", list(some(3))) == {}
+    assert len(told) == 1
+    assert told[0].endswith("going on without it")
+
+
+def test_a_full_disk_is_told_once_and_the_deploy_goes_on(path: Path) -> None:
+    # The limit on the size of files stands for the disk; it holds for a process, so it gets one of its own.
+    code = """
+import resource, signal, sys
+from pathlib import Path
+import numpy as np
+from indexer.adapters.vector_cache import VectorFile
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+told = []
+cache = VectorFile(Path(sys.argv[1]), tell=told.append)
+for number in range(100):
+    cache.keep("m", {f"{number}-{each}": np.ones(384, dtype=np.float32) for each in range(10)})
+cache.close()
+print(len(told), "going on without it" in told[0])
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(path)], env=environment, check=True, timeout=60, capture_output=True, text=True
+    )
+    assert ended.stdout == "1 True\n"
