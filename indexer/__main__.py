@@ -5,10 +5,15 @@ from __future__ import annotations
 import sys
 
 from indexer.commands.deploy import DEPLOY
+from indexer.commands.inspect import INSPECT
+from indexer.commands.prune import PRUNE
 from indexer.commands.status import STATUS
+from indexer.commands.switch import ACTIVATE, ROLLBACK
+from indexer.commands.verify import VERIFY
+from indexer.commands.watch import WATCH
 from surface.adapters.command_line import run
 
-COMMANDS = (DEPLOY, STATUS)
+COMMANDS = (DEPLOY, STATUS, ACTIVATE, ROLLBACK, PRUNE, WATCH, VERIFY, INSPECT)
 
 if __name__ == "__main__":
     sys.exit(run(COMMANDS, "python -m indexer"))

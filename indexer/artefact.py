@@ -88,7 +88,7 @@ class IndexManifest(BaseModel):
     @property
     def version(self) -> str:
         """The content address: 32 hexadecimal digits."""
-        return digest(self._plain())
+        return digest(self.to_plain())
 
     @property
     def size(self) -> int:
@@ -97,9 +97,10 @@ class IndexManifest(BaseModel):
 
     def to_bytes(self) -> bytes:
         """The canonical JSON of this manifest."""
-        return canonical_bytes(self._plain())
+        return canonical_bytes(self.to_plain())
 
-    def _plain(self) -> dict[str, object]:
+    def to_plain(self) -> dict[str, object]:
+        """This manifest as a JSON object."""
         # By hand where pydantic would not know the read-only mapping.
         # An optional block that is absent leaves no trace: versions from before there was one keep their addresses.
         plain = self.model_dump(mode="json", exclude={"files"}, exclude_none=True)

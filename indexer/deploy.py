@@ -36,7 +36,7 @@ from indexer.catalog_file import Catalog
 from indexer.contents import read_contents
 from indexer.deployed import DeployedSurface, DeployResult, deployed_surface
 from indexer.document import Document, documents_of
-from indexer.embedding import Vectors, embed
+from indexer.embedding import AT_ONCE, Vectors, embed
 from indexer.errors import ActivationConflictError, ArtefactError, CanaryError, CanaryFailure, StoreError
 from indexer.ports import ArtefactStore, Rehearsal, VectorCache
 from indexer.progress import Progress, silent
@@ -54,11 +54,13 @@ def deploy(
     canaries: Sequence[Canary] = (),
     rehearse: Rehearsal | None = None,
     dry_run: bool = False,
+    at_once: int = AT_ONCE,
     progress: Progress = silent,
 ) -> DeployResult:
     """Makes `catalog` what the application serves; `now` says what the history will say of it, with a time zone.
 
-    A dry run does everything but write to the store. Raises ValueError for canaries without `rehearse`,
+    A dry run does everything but write to the store. `at_once` is how many lots of texts are embedded together: as many
+    as the embedder uses cores. Raises ValueError for canaries without `rehearse`,
     `ActivationConflictError` where another deploy of the application was faster, `CanaryError`, `RehearsalError`,
     `StoreError`, `ArtefactError` where a version does not come back from the store as it went in, `BuildError`, and
     what `models.errors` says the embedder raises. Whatever is raised, what was served is still served.
@@ -77,6 +79,7 @@ def deploy(
         embedder=embedder,
         carried=_carried(standing, embedder),
         cache=cache,
+        at_once=at_once,
         progress=progress,
     )
     surfaces: list[DeployedSurface] = []

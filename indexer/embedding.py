@@ -7,8 +7,8 @@ Rules kept here:
    else all of that source is made anew.
 3. A lot of texts goes into the cache as soon as it is done. An interruption stops new lots, waits for those under way
    and keeps them too: no vector that was computed is lost.
-4. Two lots are under way at once, so the embedder's cores stay busy while the last batch of one ends. So memory beside
-   the vectors themselves is that of two lots, whatever the catalog's size.
+4. A few lots are under way at once, so the embedder's cores stay busy while the last batch of one ends. So memory
+   beside the vectors themselves is that of a few lots, whatever the catalog's size.
 5. Lots hold texts of similar length, longest first, so that batches waste no padding and the end is not one long batch.
 
 Not done here: what a text is (`document.py`), how a cache keeps things (`adapters/vector_cache.py`).
@@ -31,13 +31,14 @@ from indexer.ports import VectorCache
 from indexer.progress import Progress, silent
 from models.embedder import Embedder
 
-LOT = 64
-"""Texts in one call of the embedder: about a second on one core."""
+LOT = 16
+"""Texts in one call of the embedder: a third of a second on one core, which is how long Ctrl-C has to wait."""
 AT_ONCE = 2
+"""Lots under way: enough for one core or two; an embedder that uses more wants as many as it has."""
 PROBES = 3
 """Vectors of each source that are made again before the others are believed."""
 _UNIT = 1e-3
-_SAME = 1e-3
+SAME = 1e-3
 """How far two makings of one vector may differ in any dimension; embedders promise 1e-5 on one machine."""
 
 Vectors: TypeAlias = Mapping[str, NDArray[np.float32]]
@@ -76,9 +77,10 @@ def embed(
     embedder: Embedder,
     carried: Vectors,
     cache: VectorCache | None = None,
+    at_once: int = AT_ONCE,
     progress: Progress = silent,
 ) -> Embedded:
-    """The vectors of the documents' texts.
+    """The vectors of the documents' texts; `at_once` is how many lots are under way together.
 
     Raises `BuildError` where the embedder answers no unit vectors, and what `models.errors` says it raises.
     """
@@ -97,7 +99,7 @@ def embed(
         remembering.keep(model, lot)
         vectors.update(lot)
 
-    embed_lots(missing, embedder=embedder, keep=keep, progress=progress)
+    embed_lots(missing, embedder=embedder, keep=keep, at_once=at_once, progress=progress)
     return Embedded(vectors=vectors, carried=taken, recalled=recalled, made=len(missing), distrusted=sources.distrusted)
 
 
@@ -125,23 +127,28 @@ class _Sources:
             return True
         again = _embedded(self.embedder, [self.texts[key] for key in probes])
         return all(
-            source[key].shape == vector.shape and bool(np.all(np.abs(source[key] - vector) <= _SAME))
+            source[key].shape == vector.shape and bool(np.all(np.abs(source[key] - vector) <= SAME))
             for key, vector in zip(probes, again, strict=True)
         )
 
 
 def embed_lots(
-    texts: Mapping[str, str], *, embedder: Embedder, keep: Callable[[Vectors], None], progress: Progress = silent
+    texts: Mapping[str, str],
+    *,
+    embedder: Embedder,
+    keep: Callable[[Vectors], None],
+    at_once: int = AT_ONCE,
+    progress: Progress = silent,
 ) -> None:
     """Embeds texts by their digests and gives each lot to `keep` as it is done; `keep` may see a lot twice."""
     order = sorted(texts, key=lambda key: (-len(texts[key]), texts[key]))
     waiting = iter([order[start : start + LOT] for start in range(0, len(order), LOT)])
     under_way: dict[Future[NDArray[np.float32]], list[str]] = {}
     done = 0
-    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="lot")
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="lot")
 
     def begin() -> None:
-        for lot in islice(waiting, AT_ONCE - len(under_way)):
+        for lot in islice(waiting, at_once - len(under_way)):
             under_way[pool.submit(_embedded, embedder, [texts[key] for key in lot])] = lot
 
     try:

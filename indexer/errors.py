@@ -6,6 +6,7 @@
         ├── CanaryFileError           the file of canary queries holds something else; lists every fault by line
         ├── CanaryError               a release does not find what its canaries say it must
         ├── RehearsalError            a version could not be asked before it was activated
+        ├── UnknownReleaseError       a release was asked for that the store does not keep, or that is not the only one
         ├── BuildError                the embedder answered something that is no set of unit vectors
         ├── ArtefactError             the bytes of an index version or a release are not what they should be
         ├── StoreError                the store cannot be read or written; names the place and the fix
@@ -72,6 +73,20 @@ class CanaryError(IndexerError):
 
 class RehearsalError(IndexerError):
     """A version could not be asked the way it will be asked when it serves."""
+
+
+class UnknownReleaseError(IndexerError):
+    """A release was asked for that the store does not keep, or not under this beginning alone; nothing was changed."""
+
+    def __init__(self, *, application: str, asked: str | None, kept: Sequence[str]) -> None:
+        self.application = application
+        self.asked = asked
+        """What the release's id had to begin with; None where the one before the active was asked for."""
+        self.kept = tuple(kept)
+        """Ids of the releases there are, the most recently active first."""
+        wanted = "no earlier release is kept" if asked is None else "no kept release, or more than one, has this id"
+        listed = ", ".join(each[:12] for each in self.kept[:_SHOWN]) or "none"
+        super().__init__(f"application {application}: {wanted}; kept are {listed} (the first is active)")
 
 
 class BuildError(IndexerError):

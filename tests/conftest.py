@@ -1,9 +1,20 @@
-"""What every test may rely on: the marker that ties a test to the rules of the specification it guards."""
+"""What every test may rely on: the marker that ties a test to the rules it guards, and a cache folder of its own."""
 
 from __future__ import annotations
+
+from itertools import count
 
 import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "rule(*ids): rules of the specification that a test guards")
+
+
+_CALLS = count()
+
+
+@pytest.fixture(autouse=True)
+def _no_cache_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Commands remember vectors where `XDG_CACHE_HOME` says: in a folder of each test's own, made when it is used."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "user-caches" / str(next(_CALLS))))

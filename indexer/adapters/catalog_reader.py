@@ -1,4 +1,4 @@
-"""Reads the bytes of a catalog, packed by gzip or not, and no more than a catalog may have."""
+"""Reads the bytes of a catalog or of canary queries, packed by gzip or not, and no more than one may have."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import gzip
 import zlib
 from pathlib import Path
 
+from indexer.canaries import MAX_CANARY_BYTES
 from indexer.catalog_file import MAX_CATALOG_BYTES
-from indexer.errors import CatalogFileError
+from indexer.errors import CanaryFileError, CatalogFileError
 
 _GZIP = b"\x1f\x8b"
 
@@ -18,6 +19,32 @@ def read_catalog_bytes(path: Path, *, ceiling: int = MAX_CATALOG_BYTES) -> bytes
     Raises `CatalogFileError` where there is no such file, it cannot be unpacked, or it is larger than `ceiling` bytes.
     """
     try:
+        data = _read(path, ceiling=ceiling)
+    except _UnreadableError as error:
+        raise CatalogFileError(f"catalog {path}: {error}") from error.__cause__
+    if len(data) > ceiling:
+        raise CatalogFileError(f"catalog {path}: is larger than {ceiling} bytes; split the application")
+    return data
+
+
+def read_canary_bytes(path: Path) -> bytes:
+    """The bytes of a file of canary queries, unpacked; raises `CanaryFileError` where it cannot be read.
+
+    Of a file that is too large it gives more than `read_canaries` takes, and no more than a little.
+    """
+    try:
+        return _read(path, ceiling=MAX_CANARY_BYTES)
+    except _UnreadableError as error:
+        raise CanaryFileError(f"canaries {path}: {error}") from error.__cause__
+
+
+class _UnreadableError(Exception):
+    pass
+
+
+def _read(path: Path, *, ceiling: int) -> bytes:
+    """At most one byte more than the ceiling."""
+    try:
         with path.open("rb") as file:
             data = file.read(ceiling + 1)
             if data.startswith(_GZIP):
@@ -26,13 +53,7 @@ def read_catalog_bytes(path: Path, *, ceiling: int = MAX_CATALOG_BYTES) -> bytes
                     # Unpacks as it goes, so a small file that would unpack to terabytes stops at the ceiling.
                     data = packed.read(ceiling + 1)
     except (zlib.error, EOFError, gzip.BadGzipFile):
-        raise _refused(path, "is a damaged gzip file; export it again") from None
+        raise _UnreadableError("is a damaged gzip file; export it again") from None
     except OSError as error:
-        raise _refused(path, f"cannot be read: {error.strerror or type(error).__name__}") from error
-    if len(data) > ceiling:
-        raise _refused(path, f"is larger than {ceiling} bytes; split the application")
+        raise _UnreadableError(f"cannot be read: {error.strerror or type(error).__name__}") from error
     return data
-
-
-def _refused(path: Path, problem: str) -> CatalogFileError:
-    return CatalogFileError(f"catalog {path}: {problem}")

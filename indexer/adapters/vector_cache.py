@@ -47,6 +47,17 @@ _REFUSALS = frozenset(
 _DAMAGED_READS = frozenset({sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS})
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL, checksum BLOB NOT NULL)"
 
+
+def usual_place() -> Path | None:
+    """Where a user's caches are; None where that cannot be known, as for a user without a home."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        folder = Path(given) if given else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return folder / "toolsurface" / "vectors.sqlite3"
+
+
 Tell: TypeAlias = Callable[[str], None]
 
 

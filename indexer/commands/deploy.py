@@ -4,56 +4,83 @@ from __future__ import annotations
 
 import argparse
 import time
-from datetime import UTC, datetime
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from indexer.adapters.catalog_reader import read_catalog_bytes
-from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import ReadCatalog, read_catalog
-from indexer.deploy import deploy
-from indexer.errors import IndexerError
-from indexer.report import deploy_json, deploy_lines, refusal_lines
+from indexer.commands.arguments import add_store, positive, store_of
+from indexer.deploying import deploy_catalog
+from indexer.errors import ActivationConflictError, CanaryError, IndexerError
+from indexer.report import deploy_json, deploy_lines, failure_json, refusal_lines
 from indexer.tool_lines import read_tool_lines
-from models.adapters.onnx import default_embedder
 from models.errors import ModelError
 from surface.adapters.command_line import DONE, Command, WrongUseError, print_json, say
 from surface.errors import CatalogError
 
+FAILURES = (CatalogError, IndexerError, ModelError)
+CANARY_FAILED, LOST_THE_RACE = 3, 4
 
-def _configure_deploy(parser: argparse.ArgumentParser) -> None:
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Indexes a catalog and makes it what selectors serve: all of it or nothing. Exit codes: 0 it is active; 1 it "
+        "failed; 2 wrong use; 3 a canary failed; 4 another deploy was faster; 130 interrupted. Whatever it is but 0, "
+        "what was served is still served."
+    )
     parser.add_argument("catalog", type=Path, help="catalog.json or tools.jsonl, packed by gzip or not")
-    parser.add_argument("--store", type=Path, required=True, metavar="DIR", help="the directory that selectors read")
+    add_store(parser)
     parser.add_argument("--application", metavar="A", help="for .jsonl: the application the tools belong to")
     parser.add_argument("--surface", metavar="S", help="for .jsonl: the surface the tools belong to")
     parser.add_argument("--skip-invalid", action="store_true", help="leave out tools that no catalog may hold")
-    parser.add_argument("--threads", type=int, metavar="N", help="texts embedded at a time (default: usable cores, 4)")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines for people")
+    parser.add_argument("--canaries", type=Path, metavar="FILE", help="queries that must find their tools, .jsonl")
+    parser.add_argument("--dry-run", action="store_true", help="do everything but write to the store")
+    parser.add_argument("--threads", type=positive, metavar="N", help="cores to embed with (default: all)")
+    parser.add_argument(
+        "--cache", type=Path, metavar="FILE", help="where vectors are remembered (default: user's cache)"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="remember no vectors")
 
 
-def _deploy(arguments: argparse.Namespace) -> int:
-    if arguments.threads is not None and arguments.threads < 1:
-        raise WrongUseError("--threads: needs 1 or more")
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.no_cache and arguments.cache is not None:
+        raise WrongUseError("--no-cache, --cache: one or the other")
     started = time.monotonic()
-    read = _read(arguments)
-    for line in refusal_lines(read):
-        say(line)
-    embedder = default_embedder(threads=arguments.threads)
-    with shown_progress() as progress:
-        result = deploy(
-            read.catalog,
-            embedder=embedder,
-            store=DirectoryStore(arguments.store),
-            now=partial(datetime.now, UTC),
-            progress=progress,
-        )
+    with _failures_told(as_json=arguments.json):
+        read = _read(arguments)
+        for line in refusal_lines(read):
+            say(line)
+        store = store_of(arguments, there=False)
+        with shown_progress() as progress:
+            result = deploy_catalog(
+                read.catalog,
+                store=store,
+                canaries=arguments.canaries,
+                cache=arguments.cache,
+                remember=not arguments.no_cache,
+                dry_run=arguments.dry_run,
+                threads=arguments.threads,
+                progress=progress,
+                tell=say,
+            )
     seconds = time.monotonic() - started
     if arguments.json:
         print_json(deploy_json(result, read, seconds=seconds))
     else:
         print("\n".join(deploy_lines(result, read, seconds=seconds)))
     return DONE
+
+
+@contextmanager
+def _failures_told(*, as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except FAILURES as error:
+        if as_json:
+            print_json(failure_json(error))
+        raise
 
 
 def _read(arguments: argparse.Namespace) -> ReadCatalog:
@@ -75,7 +102,8 @@ def _read(arguments: argparse.Namespace) -> ReadCatalog:
 DEPLOY = Command(
     name="deploy",
     summary="index a catalog and make it what selectors serve",
-    configure=_configure_deploy,
-    run=_deploy,
-    failures=(CatalogError, IndexerError, ModelError),
+    configure=_configure,
+    run=_run,
+    failures=FAILURES,
+    exit_codes={CanaryError: CANARY_FAILED, ActivationConflictError: LOST_THE_RACE},
 )

@@ -33,7 +33,7 @@ from models.errors import EmbeddingError, ModelLoadError
 from models.manifest import ModelManifest, VerifiedModel
 from models.texts import embeddable_texts
 
-__all__ = ["OnnxEmbedder", "default_embedder", "load_embedder"]
+__all__ = ["OnnxEmbedder", "default_embedder", "load_embedder", "usable_cores"]
 
 MODEL_FILE: Final = "model.onnx"
 TOKENIZER_FILE: Final = "tokenizer.json"
@@ -61,7 +61,7 @@ def load_embedder(name: str, *, threads: int | None = None) -> "OnnxEmbedder":
     use, at most 4. Raises `ModelError`.
     """
     if threads is None:
-        threads = min(_usable_cores(), _MOST_DEFAULT_THREADS)
+        threads = min(usable_cores(), _MOST_DEFAULT_THREADS)
     return OnnxEmbedder(read_packaged_model(name), threads=threads)
 
 
@@ -200,7 +200,8 @@ def _file(model: VerifiedModel, name: str) -> bytes:
     return model.files[name]
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
+    """How many cores this process may use; a container's share of their time is not looked at."""
     try:
         return max(1, len(os.sched_getaffinity(0)))
     except AttributeError:  # not on macOS and Windows

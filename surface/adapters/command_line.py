@@ -1,6 +1,7 @@
 """The frame every subcommand shares: the one `toolsurface` command, its exit codes, and how it speaks.
 
     0  done        1  it failed        2  wrong use        130  interrupted
+    others         what the help of a command says
 
 A part declares its subcommands as `Command` values and registers them as entry points of the group
 ``toolsurface.commands``; ``python -m <part>`` runs the same values through `run`. Results go to standard output
@@ -13,8 +14,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -49,6 +50,8 @@ class Command:
     """Does the work; None is exit code 0."""
     failures: tuple[type[Exception], ...] = ()
     """Errors whose own message is all a user needs: printed without a traceback, exit code 1."""
+    exit_codes: Mapping[type[Exception], int] = field(default_factory=dict)
+    """Other exit codes for some of the failures: those that a program tells apart."""
 
 
 def say(message: str) -> None:
@@ -114,7 +117,7 @@ def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: 
         return WRONG_USE
     except expected as error:
         say(f"{prog} {command.name}: {error}")
-        return FAILED
+        return next((code for kind, code in command.exit_codes.items() if isinstance(error, kind)), FAILED)
     except KeyboardInterrupt:
         say(f"{prog} {command.name}: interrupted")
         return INTERRUPTED

@@ -91,13 +91,17 @@ def test_tool_lines_need_a_name_for_their_application_and_surface(
 
 def test_wrong_use_is_said_with_the_fix(catalog: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert toolsurface("deploy", catalog, "--store", store, "--surface", "reader") == 2
-    assert toolsurface("deploy", catalog, "--store", store, "--threads", "0") == 2
+    assert toolsurface("deploy", catalog, "--store", store, "--no-cache", "--cache", "x") == 2
     assert toolsurface("status", "--store", store) == 2
     assert [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()] == [
         "--application, --surface",
-        "--threads",
+        "--no-cache, --cache",
         "--store",
     ]
+    with pytest.raises(SystemExit) as ended:
+        toolsurface("deploy", catalog, "--store", store, "--threads", "0")
+    assert ended.value.code == 2
+    assert "--threads: needs 1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""What more than one command asks for, and how it is checked."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from indexer.adapters.opening import open_store
+from indexer.errors import StoreError
+from indexer.ports import ArtefactStore
+from surface.adapters.command_line import WrongUseError
+from surface.identity import is_key
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """`--store`, and `--json` beside it."""
+    parser.add_argument("--store", required=True, metavar="DIR", help="the directory that selectors read")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines for people")
+
+
+def add_application(parser: argparse.ArgumentParser) -> None:
+    """`--application`, for a store that may hold several."""
+    parser.add_argument("--application", metavar="A", help="whose releases (default: the only application there is)")
+
+
+def store_of(arguments: argparse.Namespace, *, there: bool = True) -> ArtefactStore:
+    """The store that `--store` names; raises WrongUseError where it names none, or `there` asks for one that exists."""
+    try:
+        return open_store(arguments.store, there=there)
+    except StoreError as error:
+        raise WrongUseError(str(error)) from None
+
+
+def application_of(arguments: argparse.Namespace, store: ArtefactStore) -> str:
+    """The application that is meant; raises WrongUseError, naming those there are."""
+    asked: str | None = arguments.application
+    if asked is not None and is_key(asked):
+        return asked
+    found: Sequence[str] = store.applications()
+    if asked is None and len(found) == 1:
+        return found[0]
+    raise WrongUseError(f"--application: say which; the store serves: {', '.join(found) or 'none'}")
+
+
+def positive(text: str) -> int:
+    """An argument that counts something."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("needs 1 or more")
+    return value
+
+
+def now() -> datetime:
+    """This moment, for the history."""
+    return datetime.now(UTC)

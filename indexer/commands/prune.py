@@ -1,0 +1,73 @@
+"""`toolsurface prune`: deletes the versions that no kept release needs."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import timedelta
+
+from indexer.commands.arguments import add_application, add_store, application_of, now, positive, store_of
+from indexer.errors import IndexerError
+from indexer.table import counted, short, weighed
+from surface.adapters.command_line import DONE, Command, print_json
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add_store(parser)
+    add_application(parser)
+    parser.add_argument(
+        "--keep", type=positive, default=3, metavar="N", help="releases to keep, the active one among them (default: 3)"
+    )
+    parser.add_argument(
+        "--spare-hours",
+        type=_hours,
+        default=24.0,
+        metavar="H",
+        help="leave versions alone that were published since: a deploy may be about to activate them (default: 24)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+
+
+def _hours(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 100_000:
+        raise argparse.ArgumentTypeError("needs 0 to 100000 hours")
+    return value
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    store = store_of(arguments)
+    application = application_of(arguments, store)
+    since = now() - timedelta(hours=arguments.spare_hours)
+    if arguments.dry_run:
+        pruning = store.ledger(application).pruned(keep=arguments.keep, unused_since=since)
+    else:
+        pruning = store.prune(application, keep=arguments.keep, unused_since=since)
+    if arguments.json:
+        print_json(
+            {
+                "application": application,
+                "dry_run": arguments.dry_run,
+                "kept": [one.id for one in pruning.ledger.releases],
+                "releases": list(pruning.releases),
+                "versions": [{"surface": one.surface, "version": one.version} for one in pruning.versions],
+                "bytes": pruning.size,
+            }
+        )
+        return DONE
+    verb = "would go" if arguments.dry_run else "gone"
+    print(
+        f"{application}: {counted(len(pruning.versions), 'version')}, {weighed(pruning.size)}, {verb}; "
+        f"{counted(len(pruning.ledger.releases), 'release')} kept"
+    )
+    for one in pruning.versions:
+        print(f"  {one.surface}  {short(one.version)}")
+    return DONE
+
+
+PRUNE = Command(
+    name="prune",
+    summary="delete the index versions that no kept release needs",
+    configure=_configure,
+    run=_run,
+    failures=(IndexerError,),
+)

@@ -1,0 +1,97 @@
+"""`toolsurface verify`: reads everything that is kept and proves it, against the catalog too where one is given."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from indexer.adapters.catalog_reader import read_catalog_bytes
+from indexer.adapters.progress import shown_progress
+from indexer.audit import audit
+from indexer.catalog_file import Catalog, read_catalog
+from indexer.commands.arguments import add_application, add_store, application_of, positive, store_of
+from indexer.document import documents_of
+from indexer.errors import IndexerError
+from indexer.health import ApplicationHealth, health_json, health_lines, health_of
+from indexer.ports import ArtefactStore
+from indexer.progress import Progress
+from indexer.releases import sound_version
+from models.adapters.onnx import default_embedder, usable_cores
+from models.errors import ModelError
+from surface.adapters.command_line import DONE, FAILED, Command, WrongUseError, print_json
+from surface.errors import CatalogError
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Reads every kept release and proves it: each byte against its sha256, each count, each digest. With --catalog "
+        "the active release is also made again from the catalog and compared. Exit code 1 where anything is wrong."
+    )
+    add_store(parser)
+    add_application(parser)
+    parser.add_argument("--catalog", type=Path, metavar="FILE", help="the catalog that the active release came from")
+    parser.add_argument(
+        "--sample", type=positive, metavar="N", help="vectors to make again, per surface (default: all)"
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.sample is not None and arguments.catalog is None:
+        raise WrongUseError("--sample: goes with --catalog")
+    store = store_of(arguments)
+    catalog = read_catalog(read_catalog_bytes(arguments.catalog)).catalog if arguments.catalog else None
+    if catalog is not None:
+        applications = [catalog.application]
+    elif arguments.application is not None:
+        applications = [application_of(arguments, store)]
+    else:
+        applications = list(store.applications())
+    healths = [health_of(store, name, all_releases=True) for name in applications]
+    with shown_progress() as progress:
+        compared = _compared(store, catalog, healths[0], arguments.sample, progress) if catalog is not None else []
+    wrong = any(one["problems"] for one in compared)
+    if arguments.json:
+        print_json({**health_json(healths), "compared": compared})
+    else:
+        print("\n".join([*health_lines(healths), *_lines(compared)]))
+    return DONE if all(one.sound for one in healths) and not wrong else FAILED
+
+
+def _compared(
+    store: ArtefactStore, catalog: Catalog, health: ApplicationHealth, sample: int | None, progress: Progress
+) -> list[dict[str, Any]]:
+    """Each surface of the active release against the catalog."""
+    if not health.releases or not health.releases[0].sound:
+        return []
+    active = health.releases[0].release
+    compared = [
+        {"surface": key, "vectors": 0, "problems": ["stands in only one of the catalog and the release"]}
+        for key in sorted(catalog.surfaces.keys() ^ active.surfaces.keys())
+    ]
+    embedder = default_embedder(threads=usable_cores())
+    for key in sorted(catalog.surfaces.keys() & active.surfaces.keys()):
+        artefact, contents = sound_version(store, active, key)
+        documents = documents_of(catalog.surfaces[key].tools)
+        found = audit(artefact.manifest, contents, documents, embedder=embedder, sample=sample, progress=progress)
+        compared.append({"surface": key, "vectors": found.vectors, "problems": list(found.problems)})
+    return compared
+
+
+def _lines(compared: list[dict[str, Any]]) -> list[str]:
+    lines: list[str] = []
+    for one in compared:
+        if one["problems"]:
+            lines += [f"  ! {one['surface']}: {problem}" for problem in one["problems"]]
+        else:
+            lines.append(f"  {one['surface']} is what the catalog makes; {one['vectors']:,} vectors made again")
+    return lines
+
+
+VERIFY = Command(
+    name="verify",
+    summary="prove everything that a store keeps, byte by byte",
+    configure=_configure,
+    run=_run,
+    failures=(CatalogError, IndexerError, ModelError),
+)

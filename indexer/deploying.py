@@ -1,0 +1,101 @@
+"""The deploy as a library call, with every piece joined: what `toolsurface deploy` does, in three lines of Python.
+
+    from indexer.deploying import deploy_catalog
+    result = deploy_catalog("catalog.json", store="/srv/toolsurface")
+    print(result.release, result.embedded)
+
+It blocks until the release is active: an application with an event loop calls it by `asyncio.to_thread`.
+Not done here: the work (`deploy.py`), which takes other stores, models and caches through its ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from indexer.adapters.catalog_reader import read_canary_bytes, read_catalog_bytes
+from indexer.adapters.faiss_index import FaissVectorIndex
+from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.adapters.opening import open_store
+from indexer.adapters.vector_cache import VectorFile, usual_place
+from indexer.canaries import read_canaries
+from indexer.catalog_file import Catalog, read_catalog
+from indexer.deploy import deploy
+from indexer.deployed import DeployResult
+from indexer.embedding import AT_ONCE
+from indexer.index import open_index
+from indexer.ports import ArtefactStore, Rehearsal, VectorCache
+from indexer.progress import Progress, silent
+from models.adapters.onnx import default_embedder, usable_cores
+from models.embedder import Embedder
+from selector.rehearsal import SelectorRehearsal
+
+Location = Path | str
+
+
+def deploy_catalog(
+    catalog: Catalog | Location,
+    *,
+    store: ArtefactStore | Location,
+    embedder: Embedder | None = None,
+    canaries: Location | None = None,
+    cache: Location | None = None,
+    remember: bool = True,
+    dry_run: bool = False,
+    threads: int | None = None,
+    progress: Progress = silent,
+    tell: Callable[[str], None] = lambda _: None,
+) -> DeployResult:
+    """Makes a catalog what its application serves.
+
+    `catalog` is one, or the path of a catalog file; `store` is one, or what `--store` takes; `embedder` is the model in
+    the package where none is given. `threads` is how many cores embed, all of them by default; an embedder that is
+    given keeps to its own. `canaries` is the path of a file of canary queries. `cache` is the
+    file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none. `tell`
+    hears, in a sentence, of what goes wrong and hinders nothing.
+
+    Raises what `indexer.deploy.deploy` raises, `CatalogFileError` and `CanaryFileError` where a file cannot be read,
+    `surface.errors.CatalogError` where a catalog is wrong. Whatever is raised, what was served is still served.
+    """
+    if not isinstance(catalog, Catalog):
+        catalog = read_catalog(read_catalog_bytes(Path(catalog))).catalog
+    asked = read_canaries(read_canary_bytes(Path(canaries)), catalog=catalog) if canaries is not None else ()
+    opened = open_store(str(store)) if isinstance(store, Path | str) else store
+    cores = threads if threads is not None else usable_cores()
+    model = embedder if embedder is not None else default_embedder(threads=cores)
+    with _remembering(cache, tell=tell, remember=remember) as remembered, _rehearsing(model) as rehearse:
+        return deploy(
+            catalog,
+            embedder=model,
+            store=opened,
+            now=lambda: datetime.now(UTC),
+            cache=remembered,
+            canaries=asked,
+            rehearse=rehearse if asked else None,
+            dry_run=dry_run,
+            at_once=max(AT_ONCE, cores),
+            progress=progress,
+        )
+
+
+@contextmanager
+def _remembering(
+    cache: Location | None, *, tell: Callable[[str], None], remember: bool
+) -> Iterator[VectorCache | None]:
+    path = Path(cache) if cache is not None else usual_place()
+    if not remember or path is None:
+        yield None
+        return
+    with closing(VectorFile(path, tell=tell)) as opened:
+        yield opened
+
+
+@contextmanager
+def _rehearsing(embedder: Embedder) -> Iterator[Rehearsal]:
+    opened = partial(open_index, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
+    with ThreadPoolExecutor(1, thread_name_prefix="rehearse") as executor:
+        yield SelectorRehearsal(open_artefact=opened, embedder=embedder, executor=executor)

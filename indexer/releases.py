@@ -1,0 +1,89 @@
+"""Going back and forth between the releases that a store keeps, and proving what it holds.
+
+Rules kept here:
+
+1. A release is activated only after every version of it was read back from the store, sound in every byte.
+2. Going back means the release that was active before the active one: going back twice ends where it began. What is
+   older is activated by its id.
+
+Not done here: making releases (`deploy.py`); which of them a store keeps (`ledger.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from indexer.artefact import Artefact
+from indexer.contents import Contents, read_contents
+from indexer.errors import ArtefactError, UnknownReleaseError
+from indexer.ledger import Ledger
+from indexer.ports import ArtefactStore
+from indexer.release import Release
+
+SHORTEST_PREFIX = 6
+"""Digits of a release's id that are enough to ask for it, where no other kept one begins with them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switched:
+    """What is active after a switch."""
+
+    release: Release
+    previous: str | None
+    """The id of the release that was active before; equal to the release's where nothing changed."""
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the release was active already."""
+        return self.previous == self.release.id
+
+
+def kept_release(ledger: Ledger, asked: str) -> Release:
+    """The one kept release whose id begins with `asked`; raises `UnknownReleaseError` where that is none or several."""
+    found = [
+        one
+        for one in ledger.releases
+        if one.id == asked or (len(asked) >= SHORTEST_PREFIX <= 32 and one.id.startswith(asked))
+    ]
+    if len(found) != 1:
+        raise UnknownReleaseError(application=ledger.application, asked=asked, kept=[one.id for one in ledger.releases])
+    return found[0]
+
+
+def previous_release(ledger: Ledger) -> Release:
+    """The release that was active before the active one; raises `UnknownReleaseError` where none is kept."""
+    if len(ledger.releases) < 2:
+        raise UnknownReleaseError(application=ledger.application, asked=None, kept=[one.id for one in ledger.releases])
+    return ledger.releases[1]
+
+
+def switch(store: ArtefactStore, ledger: Ledger, release: Release, *, now: Callable[[], datetime]) -> Switched:
+    """Makes a kept release the active one, if the active one is still that of `ledger`.
+
+    Raises `ActivationConflictError` where it is not, `ArtefactError` and `StoreError` where a version of the release is
+    not sound; what was active is active then.
+    """
+    active = ledger.active.id if ledger.active is not None else None
+    if release.id != active:
+        for surface in sorted(release.surfaces):
+            sound_version(store, release, surface)
+        store.activate(release, expected=active, at=now())
+    return Switched(release=release, previous=active)
+
+
+def sound_version(store: ArtefactStore, release: Release, surface: str) -> tuple[Artefact, Contents]:
+    """The version that serves a surface of a release, every promise of it checked.
+
+    Raises `StoreError` where it cannot be read, `ArtefactError` where it is damaged or not what the release says.
+    """
+    released = release.surfaces[surface]
+    artefact = store.load(release.application, surface, released.version)
+    contents = read_contents(artefact)
+    if artefact.manifest.catalog_digest != released.catalog_digest:
+        raise ArtefactError(
+            f"application {release.application}, surface {surface}: version {released.version} was built from another "
+            "catalog than the release says; deploy again"
+        )
+    return artefact, contents

@@ -1,0 +1,262 @@
+"""`activate`, `rollback`, `prune`, `watch`, `verify`, `inspect`, and what `deploy` says to a pipeline."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.__main__ import COMMANDS
+from indexer.adapters.directory_store import DirectoryStore
+from indexer.deploying import deploy_catalog
+from surface.adapters.command_line import run
+from tests.indexer.samples import catalog_json, tool_json
+
+QUERY = "zebra crossing 7731"
+TOOLS = {"create_issue": "Creates an issue.", "list_files": "Lists files.", "send_mail": "Sends a letter by mail."}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+class Line:
+    """The command line over one store."""
+
+    def __init__(self, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._place = place
+        self._capsys = capsys
+        self.err = ""
+
+    def __call__(self, *argv: str | Path, code: int = 0) -> str:
+        """What a command prints, which ends with this code."""
+        arguments = [str(argument) for argument in (*argv, "--store", self._place)]
+        assert run(COMMANDS, "toolsurface", arguments) == code
+        told = self._capsys.readouterr()
+        self.err = told.err
+        return told.out
+
+    def json(self, *argv: str | Path, code: int = 0) -> Any:
+        return json.loads(self(*argv, "--json", code=code))
+
+
+@pytest.fixture
+def line(place: Path, capsys: pytest.CaptureFixture[str]) -> Line:
+    return Line(place, capsys)
+
+
+def written(folder: Path) -> list[Path]:
+    """Three catalogs, each with a tool more."""
+    paths = [folder / f"catalog-{number}.json" for number in (1, 2, 3)]
+    for number, path in enumerate(paths, start=1):
+        tools = [tool_json(name, description=text) for name, text in list(TOOLS.items())[:number]]
+        path.write_bytes(catalog_json(*tools, deploy=f"d{number}"))
+    return paths
+
+
+@pytest.fixture
+def catalogs(tmp_path: Path) -> list[Path]:
+    return written(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that three deploys went to, for tests to copy."""
+    folder = tmp_path_factory.mktemp("three") / "store"
+    for path in written(folder.parent):
+        deploy_catalog(path, store=folder, remember=False)
+    return folder
+
+
+@pytest.fixture
+def releases(three: Path, place: Path) -> list[str]:
+    """The ids of three releases, the oldest first; the last one is active."""
+    shutil.copytree(three, place)
+    return [line.release for line in DirectoryStore(place).ledger("app").activations]
+
+
+def active(line: Line) -> str:
+    release: str = line.json("status")["applications"][0]["release"]
+    return release
+
+
+def test_rolling_back_twice_ends_where_it_began(line: Line, releases: list[str]) -> None:
+    assert line.json("rollback") == {
+        "application": "app",
+        "release": releases[1],
+        "deploy": "d2",
+        "previous": releases[2],
+        "unchanged": False,
+    }
+    assert active(line) == releases[1]
+    assert "is active (deploy d3)" in line("rollback")
+    assert active(line) == releases[2]
+
+
+def test_any_kept_release_can_be_activated_by_the_beginning_of_its_id(line: Line, releases: list[str]) -> None:
+    line("activate", releases[0][:6])
+    assert active(line) == releases[0]
+    assert "was active already" in line("activate", releases[0])
+    assert line.json("status")["applications"][0]["releases"] == [releases[0], releases[2], releases[1]]
+
+
+@pytest.mark.parametrize("asked", ["0" * 32, "", "0123", "nonsense"])
+def test_a_release_that_is_not_kept_is_refused_and_those_kept_are_told(
+    line: Line, releases: list[str], asked: str
+) -> None:
+    line("activate", asked, code=1)
+    assert f"kept are {releases[2][:12]}, {releases[1][:12]}, {releases[0][:12]}" in line.err
+    assert active(line) == releases[2]
+
+
+def test_there_is_nothing_to_go_back_to_after_one_deploy(line: Line, catalogs: list[Path]) -> None:
+    line("deploy", catalogs[0])
+    line("rollback", code=1)
+    assert "no earlier release is kept" in line.err
+
+
+def test_a_damaged_release_is_not_activated(line: Line, releases: list[str], place: Path) -> None:
+    store = DirectoryStore(place)
+    older = store.ledger("app").releases[1]
+    version = older.surfaces["reader"].version
+    (found,) = place.rglob(f"{version}/vectors.npy")
+    found.write_bytes(found.read_bytes()[:-1])
+    line("rollback", code=1)
+    assert "vectors.npy" in line.err
+    assert active(line) == releases[2]
+
+
+def test_pruning_says_what_goes_and_keeps_what_is_needed(line: Line, releases: list[str], place: Path) -> None:
+    assert line.json("prune", "--keep", "3")["versions"] == []
+    spared = line.json("prune", "--keep", "1", "--dry-run")  # its versions were published a moment ago
+    assert (spared["versions"], len(spared["releases"])) == ([], 2)
+    dry = line.json("prune", "--keep", "2", "--spare-hours", "0", "--dry-run")
+    assert (len(dry["versions"]), dry["releases"], dry["dry_run"]) == (1, [releases[0]], True)
+    assert line.json("status")["applications"][0]["releases"] == releases[::-1]
+
+
+def test_pruning_frees_the_versions_of_releases_that_are_not_kept(line: Line, releases: list[str], place: Path) -> None:
+    said = line("prune", "--keep", "2", "--spare-hours", "0")
+    assert said.startswith("app: 1 version, ")
+    assert "2 releases kept" in said
+    line("activate", releases[0], code=1)
+    line("rollback")
+    assert active(line) == releases[1]
+    assert line("verify")
+
+
+def test_verify_proves_every_kept_release(line: Line, releases: list[str], place: Path) -> None:
+    assert line.json("verify")["sound"]
+    kept = DirectoryStore(place).ledger("app").releases[-1].surfaces["reader"].version
+    (found,) = place.rglob(f"{kept}/words.json")
+    found.write_bytes(b"[]")
+    assert not line.json("verify", code=1)["sound"]
+    assert line.json("status")["sound"]  # of the active release
+
+
+def test_verify_makes_the_active_release_again_from_its_catalog(
+    line: Line, releases: list[str], catalogs: list[Path]
+) -> None:
+    compared = line.json("verify", "--catalog", catalogs[2])["compared"]
+    assert compared == [{"surface": "reader", "vectors": 3, "problems": []}]
+    assert "2 vectors made again" in line("verify", "--catalog", catalogs[2], "--sample", "2")
+    said = line("verify", "--catalog", catalogs[1], code=1)
+    assert "tools that the catalog does not have: send_mail" in said
+    line("verify", "--sample", "2", code=2)
+
+
+def test_inspect_prints_an_index_version(line: Line, releases: list[str]) -> None:
+    said = line("inspect")
+    for part in (
+        "app/reader",
+        "all-minilm-l6-v2",
+        "384 dimensions",
+        "3, of 3 distinct texts",
+        "vectors.npy",
+        "send_mail",
+    ):
+        assert part in said
+    older = line.json("inspect", "reader", "--release", releases[0], "--tools", "5")
+    assert [tool["name"] for tool in older["tools"]] == ["create_issue"]
+    assert older["manifest"]["tools"] == 1
+    line("inspect", "nothing", code=2)
+    assert "needs one of reader" in line.err
+
+
+def test_watch_tells_what_is_active_and_ends_with_what_it_waits_for(line: Line, releases: list[str]) -> None:
+    told = json.loads(line("watch", "--until", releases[2], "--json"))
+    assert (told["release"], told["deploy"], told["application"]) == (releases[2], "d3", "app")
+    assert releases[2][:12] in line("watch", "--timeout", "0")
+    line("watch", "--until", "0" * 32, "--timeout", "0", code=1)
+
+
+def test_an_application_that_is_not_alone_has_to_be_named(line: Line, catalogs: list[Path], tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_bytes(catalog_json(tool_json("a"), application="other"))
+    for path in (catalogs[0], catalogs[1], other):
+        line("deploy", path)
+    line("rollback", code=2)
+    assert "the store serves: app, other" in line.err
+    line("rollback", "--application", "app")
+    line("rollback", "--application", "nobody", code=1)
+
+
+def canaries(tmp_path: Path, *lines: dict[str, Any]) -> Path:
+    path = tmp_path / "canaries.jsonl"
+    path.write_text("\n".join(json.dumps(each) for each in lines))
+    return path
+
+
+def test_a_canary_that_fails_has_an_exit_code_of_its_own_and_its_query_is_told_nowhere(
+    line: Line, catalogs: list[Path], tmp_path: Path
+) -> None:
+    good = {"query": "lists the files", "tool": "list_files", "first": 1}
+    bad = {"query": QUERY, "tool": "list_files", "first": 1} | {"query": f"send_mail {QUERY}"}
+    line("deploy", catalogs[0])
+    told = line.json("deploy", catalogs[2], "--canaries", canaries(tmp_path, good, bad), code=3)
+    assert (told["outcome"], told["reason"]) == ("failed", "canaries")
+    assert [(one["line"], one["tool"]) for one in told["canaries"]] == [(2, "list_files")]
+    assert "line 2: list_files of surface reader" in line.err
+    assert QUERY not in json.dumps(told) + line.err
+    assert line.json("status")["applications"][0]["deploy"] == "d1"
+    said = line("deploy", catalogs[2], "--canaries", canaries(tmp_path, good))
+    assert "found what every canary asked for (1)" in said
+
+
+def test_what_failed_is_one_json_object_too(line: Line, catalogs: list[Path], tmp_path: Path, place: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_bytes(catalog_json(tool_json("a b")))
+    told = line.json("deploy", broken, code=1)
+    assert told["reason"] == "catalog"
+    assert "a b" in told["faults"][0]["where"]
+    assert line.json("deploy", tmp_path / "nothing.json", code=1)["outcome"] == "failed"
+    assert (
+        line.json("deploy", catalogs[0], "--canaries", canaries(tmp_path, {QUERY: 1}), code=1)["reason"]
+        == "canary_file"
+    )
+    place.write_bytes(b"")
+    assert line.json("deploy", catalogs[0], code=1)["reason"] == "store"
+
+
+def test_a_dry_run_writes_nothing_and_the_deploy_after_it_recalls_its_vectors(
+    line: Line, catalogs: list[Path], place: Path
+) -> None:
+    dry = line.json("deploy", catalogs[0], "--dry-run")
+    assert (dry["outcome"], dry["embedded"]) == ("dry_run", 1)
+    assert not place.exists()
+    deployed = line.json("deploy", catalogs[0])
+    assert (deployed["outcome"], deployed["embedded"], deployed["recalled"]) == ("activated", 0, 1)
+    assert deployed["release"] == dry["release"]
+    assert line.json("deploy", catalogs[0])["outcome"] == "unchanged"
+
+
+def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            run(COMMANDS, "toolsurface", [command.name, "--help"])
+        assert ended.value.code == 0
+    assert "Exit codes: 0" in capsys.readouterr().out
