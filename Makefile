@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: help demo test check fix serve bench fuzz clean
+.PHONY: help demo test check fix serve bench bench-quality fuzz clean
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'toolsurface needs Python 3.11 or newer; say which: make PYTHON=python3.12 …' >&2; exit 2; }
@@ -38,6 +38,9 @@ serve: $(STAMP) ## the ranking service on the store of the last demo (ARGS="--st
 
 bench: $(STAMP) ## every benchmark, one table and one JSON line each
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-quality: $(STAMP) ## how well rankers find tools (ARGS="--sets apibank --sample 100", --cache DIR, --baseline-model DIR)
+	@$(BIN)/python -m benchmarks.quality $(ARGS)
 
 fuzz: $(STAMP) ## ten minutes of hostile receipts and messages (ARGS="--seconds 60 --target receipt")
 	@$(BIN)/python -m fuzz $(ARGS)
