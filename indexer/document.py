@@ -69,9 +69,17 @@ def document_of(tool: CatalogTool) -> Document:
     )
 
 
+def plain_words(identifier: str) -> str:
+    """An identifier as a person would say it: ``sendMail_toAll`` is ``send Mail to All``."""
+    return " ".join(_JOINT.sub(" ", identifier).split())
+
+
 def _text(tool: CatalogTool) -> str:
-    name = " ".join(_JOINT.sub(" ", tool.name[:_NAME_CHARACTERS]).split())
-    parts = [name, _beginning(tool.description), _parameter_names(tool.input_schema)]
+    parts = [
+        plain_words(tool.name[:_NAME_CHARACTERS]),
+        _beginning(tool.description),
+        _parameter_names(tool.input_schema),
+    ]
     return "\n".join(part for part in parts if part)
 
 
@@ -97,8 +105,8 @@ def _fitting(text: str) -> int:
 
 
 def _parameter_names(schema: Mapping[str, Any]) -> str:
-    properties = _properties(schema)
-    names = [" ".join(_JOINT.sub(" ", name[:_PARAMETER_CHARACTERS]).split()) for name in islice(properties, 40)]
+    properties = outer_properties(schema)
+    names = [plain_words(name[:_PARAMETER_CHARACTERS]) for name in islice(properties, 40)]
     text = ""
     for name in names:
         longer = f"{text}, {name}" if text else name
@@ -108,7 +116,8 @@ def _parameter_names(schema: Mapping[str, Any]) -> str:
     return text
 
 
-def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def outer_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters of a tool by name, through a few references where the schema is one; none where it has none."""
     for _ in range(_MAX_REFERENCES):
         properties = schema.get("properties")
         if isinstance(properties, Mapping) and properties:

@@ -94,10 +94,10 @@ def build_for_evaluation(
     """The index version of a catalog; raises EvaluationError where it is empty, else what `indexer.build` raises."""
     documents = documents_of(tools)
     if not documents:
-        raise EvaluationError("--catalog: the file holds no tool; needs one JSON object a line")
+        raise EvaluationError("catalog: the file holds no tool; needs one JSON object a line")
     unsayable = sum(not 1 <= len(document.name) <= MAX_NAME for document in documents)
     if unsayable:
-        raise EvaluationError(f"--catalog: name: {unsayable} tool(s) need one of 1-{MAX_NAME} characters")
+        raise EvaluationError(f"catalog: name: {unsayable} tool(s) need one of 1-{MAX_NAME} characters")
     return build(
         documents,
         application=APPLICATION,

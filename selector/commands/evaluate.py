@@ -93,7 +93,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
             reports.append(report)
     comparison = None
     if compared:
-        first, second = rankers if arguments.compare else (f"{rankers[0]} in {arguments.against.name}", rankers[0])
+        first, second = rankers if arguments.compare else (arguments.against.name, rankers[0])
         over_sets = compare(compared, resamples=arguments.resamples)
         comparison = Comparison(
             first=first, second=second, resamples=arguments.resamples, seed=SEED, over_sets=over_sets

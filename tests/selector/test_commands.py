@@ -147,7 +147,7 @@ def test_evaluate_compares_two_rankers_on_several_sets_and_keeps_what_each_query
     assert len(kept.read_bytes().splitlines()) == 2 * 2 * 3
     assert _run(*arguments, "--against", kept, "--resamples", 50, "--json") == 0
     comparison = json.loads(capsys.readouterr().out)["comparison"]
-    assert (comparison["first"], comparison["second"]) == ("hybrid in kept.jsonl", "hybrid")
+    assert (comparison["first"], comparison["second"]) == ("kept.jsonl", "hybrid")
     assert comparison["resamples"] == 50
     assert comparison["mean_over_sets"]["recall@5"] == {"mean": 0.0, "low": 0.0, "high": 0.0}
 
@@ -258,8 +258,8 @@ def test_evaluate_names_the_file_that_cannot_be_used(
     nameless.write_text('{"name": "", "description": "Nothing to call it by"}')
     broken.write_bytes(b"no gzip")
     for files, said in (
-        ((empty, queries), "--catalog: the file holds no tool"),
-        ((nameless, queries), "--catalog: name"),
+        ((empty, queries), "catalog: the file holds no tool"),
+        ((nameless, queries), "catalog: name"),
         ((tmp_path / "nowhere", queries), "--catalog"),
         ((broken, queries), "not a whole gzip file"),
         ((catalog, tmp_path / "nowhere"), "--queries"),
