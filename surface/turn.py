@@ -76,15 +76,20 @@ class Turn:
 
         return await self.calls.answer_all(self.step.unanswered, route, self._known)
 
-    async def answer(self, call_id: str, *, restarted: bool = False, arguments: Any = AS_WRITTEN) -> CallAnswer:
-        """The answer to one call; `arguments` stand for those that the model wrote, where a framework changed them.
+    async def answer(
+        self, call_id: str, *, restarted: bool = False, arguments: Any = AS_WRITTEN, withheld: bool = False
+    ) -> CallAnswer:
+        """The answer to one call.
 
-        Raises TranscriptError where the turn has no such call.
+        `arguments` stand for those that the model wrote, where a framework changed them; `withheld` says that the
+        framework did not offer the tool in this step, active or not. Raises TranscriptError where the turn has no
+        such call.
         """
         call = self._call(call_id)
         if arguments is not AS_WRITTEN:
             call = replace(call, arguments=arguments)
-        return await self.calls.witnessed(call, self._route(call, restarted=restarted), self._known)
+        routed = self._route(call, restarted=restarted, withheld=withheld)
+        return await self.calls.witnessed(call, routed, self._known)
 
     async def pass_on(
         self, call_id: str, execute: Callable[[CallContext], Awaitable[Passed[T]]], *, restarted: bool = False
@@ -119,12 +124,12 @@ class Turn:
                 return call
         raise TranscriptError("messages: the last assistant turn holds no call of the id that is to be answered")
 
-    async def _route(self, call: Call, *, restarted: bool) -> CallAnswer:
+    async def _route(self, call: Call, *, restarted: bool, withheld: bool = False) -> CallAnswer:
         if call.name == self.surface.search.name:
             return await self._search(call)
         if call.name not in self.surface.catalog:
             return self.calls.unknown(call, f"Search with {self.surface.search.name} for one that fits.")
-        if call.name in self.names:
+        if call.name in self.names and not withheld:
             return await self.calls.run(call, restarted=restarted)
         return self.searcher.repair(
             call.name,
@@ -132,7 +137,7 @@ class Turn:
             run_id=self.calls.run_id,
             call_id=call.id,
             present=self.plan.present,
-            narrowed=not self.plan.changes.lets_through(call.name),
+            narrowed=call.name in self.names or not self.plan.changes.lets_through(call.name),
         )
 
     async def _search(self, call: Call) -> CallAnswer:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 
 import pytest
 
-from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.openai_chat import OPENAI_CHAT
 from surface.adapters.openai_responses import OPENAI_RESPONSES
-from surface.testing import AnthropicVoice, DialectHarness, Harness, OpenAIChatVoice, OpenAIResponsesVoice
+from surface.testing import DialectHarness, Harness, OpenAIChatVoice, OpenAIResponsesVoice
 from tests.frameworks.catalog import COUNT, EDITED, MONDAY, REMOVED, World
 from tests.frameworks.story import PHASES, Account, tell
-
-
-@pytest.fixture(scope="module")
-def reference() -> Account:
-    return asyncio.run(tell(DialectHarness(ANTHROPIC_MESSAGES, AnthropicVoice())))
 
 
 def test_the_catalog_holds_500_real_operations() -> None:

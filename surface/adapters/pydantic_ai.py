@@ -1,0 +1,149 @@
+"""Deferred tools in a pydantic-ai agent (extra ``pydantic-ai``).
+
+    controller = create_deferred_agent_tool_surface(
+        application="shop", surfaces=[Surface(key="clerk", tools=catalog_tools(refund))], dialect=PYDANTIC_AI
+    )
+    deferred = DeferredTools(controller, surface="clerk", run_id=lambda ctx: ctx.deps.request_id)
+    agent = Agent(model, capabilities=[deferred])
+
+The capability brings the toolset that advertises what is active and stands as the gate, and takes in the calls of
+names that are not offered, so that an inactive tool is told from an unknown one. Add one to an agent, beside whatever
+else the agent has. The run id is the application's: pydantic-ai's own is new each time `run` is called.
+
+Not done here: Temporal, whose activities see no messages; renaming or prefixing the tools of a surface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+
+from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, PydanticAIMessages
+from surface.adapters.pydantic_ai_run import Journal, RunToolset, own_toolsets
+from surface.adapters.pydantic_ai_tools import catalog_tools, listed_tools
+from surface.controller import DeferredAgentToolSurface
+from surface.errors import ConfigurationError
+from surface.mounted_run import Pins
+
+__all__ = [
+    "PYDANTIC_AI",
+    "DeferredTools",
+    "DeferredToolset",
+    "Journal",
+    "PydanticAIMessages",
+    "catalog_tools",
+    "listed_tools",
+]
+
+FromRun = str | Callable[[RunContext[Any]], str]
+"""A value, or what gives it for a run: it gets the `RunContext`, whose `deps` are the application's."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredToolset(AbstractToolset[Any]):
+    """The toolset of one surface. Alone it advertises and gates; `DeferredTools` also answers inactive calls."""
+
+    controller: DeferredAgentToolSurface
+    surface: FromRun
+    run_id: FromRun
+    pins: Pins = ()
+    journal: Journal | None = None
+
+    @property
+    def id(self) -> str:
+        """One for each application."""
+        return f"toolsurface-{self.controller.registry.application}"
+
+    async def for_run(self, ctx: RunContext[Any]) -> RunToolset:
+        """The toolset mounted for one run; raises what `mount` raises."""
+        surface, run_id = (each if isinstance(each, str) else each(ctx) for each in (self.surface, self.run_id))
+        run = self.controller.mount(run_id=run_id, surface=surface, context=ctx.deps, pins=self.pins)
+        owned = {id(each): await each.for_run(ctx) for each in own_toolsets(run.surface)}
+        return RunToolset(run, own=owned, journal=self.journal)
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Only a run has tools."""
+        return await (await self.for_run(ctx)).get_tools(ctx)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Only a run has tools."""
+        return await (await self.for_run(ctx)).call_tool(name, tool_args, ctx, tool)
+
+
+class DeferredTools(AbstractCapability[Any]):
+    """Deferred tools as a capability of an agent."""
+
+    def __init__(
+        self,
+        controller: DeferredAgentToolSurface,
+        *,
+        surface: FromRun,
+        run_id: FromRun,
+        pins: Pins = (),
+        journal: Journal | None = None,
+    ) -> None:
+        """The tools of a surface, for every run of an agent.
+
+        `surface` is the key that the identity behind a run gets; `run_id` survives a restart and belongs to no other
+        run; `pins` are names, or what gives them for a step from (deps, transcript); `journal` is how a durable engine
+        records a piece of work. Raises ConfigurationError where the controller has another dialect than `PYDANTIC_AI`.
+        """
+        if controller.dialect.name != PYDANTIC_AI.name:
+            raise ConfigurationError("controller: make it with dialect=PYDANTIC_AI")
+        self.search_tool = next(iter(controller.registry.surfaces.values())).search.name
+        self.toolset = DeferredToolset(controller, surface, run_id, pins, journal)
+
+    def get_toolset(self) -> DeferredToolset:
+        """What the agent registers."""
+        return self.toolset
+
+    async def after_model_request(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,  # noqa: ARG002 - the hook's signature is pydantic-ai's
+        response: ModelResponse,
+    ) -> ModelResponse:
+        """Lets the gate take in every call of a name that this step did not offer.
+
+        pydantic-ai would refuse such a call itself: in words that do not tell inactive from unknown, and at the cost of
+        a retry, so that a second one ends the run.
+        """
+        offered = {} if ctx.tool_manager is None else ctx.tool_manager.tools or {}
+        search = offered.get(self.search_tool)
+        if search is None or not isinstance(search.toolset, RunToolset):
+            raise ConfigurationError(
+                f"{self.search_tool}: is not among the tools of this step; do not rename, prefix or filter it"
+            )
+        await search.toolset.begin(response)
+        for call in response.tool_calls:
+            if call.tool_name not in offered:
+                offered[call.tool_name] = replace(search, tool_def=replace(search.tool_def, name=call.tool_name))
+        return response
+
+    async def on_tool_validate_error(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,  # noqa: ARG002 - the hook's signature is pydantic-ai's
+        args: Any,  # noqa: ARG002
+        error: ValidationError | ModelRetry,
+    ) -> dict[str, Any]:
+        """Reports that pydantic-ai refused the arguments of one of its own tools; the refusal stays as it is."""
+        offered = {} if ctx.tool_manager is None else ctx.tool_manager.tools or {}
+        entry = offered.get(call.tool_name)
+        if entry is not None and isinstance(entry.toolset, RunToolset):
+            await entry.toolset.rejected(ctx, call.tool_call_id)
+        raise error

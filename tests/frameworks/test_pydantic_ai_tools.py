@@ -1,0 +1,268 @@
+"""Tools that are written for pydantic-ai keep what they had: schema, context, retries, approval, hooks, streaming."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent, ModelRetry, RunContext, Tool, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import ToolReturnPart as Return
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+from pydantic_ai.toolsets import FunctionToolset
+
+from surface import ConfigurationError, Surface, create_deferred_agent_tool_surface, tool
+from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
+from surface.adapters.pydantic_ai import PYDANTIC_AI, DeferredTools, catalog_tools, listed_tools
+from surface.errors import DialectError
+from surface.evidence import CallEvidence, Evidence
+from surface.testing import ScriptedRanker
+
+Calls = Sequence[tuple[str, dict[str, Any]]]
+SEARCH = ("search_tools", {"query": "all"})
+
+
+@dataclass
+class Desk:
+    """The deps of a run."""
+
+    run_id: str = "run-1"
+    did: list[str] = field(default_factory=list)
+
+
+def refund(ctx: RunContext[Desk], amount: int) -> str:
+    """Refunds an amount.
+
+    Args:
+        amount: In cents.
+    """
+    if amount > 100:
+        raise ModelRetry("No more than 100.")
+    ctx.deps.did.append(f"refund {amount} in {ctx.tool_call_id}")
+    return f"refunded {amount}"
+
+
+def close_account(ctx: RunContext[Desk]) -> str:
+    """Closes the account."""
+    ctx.deps.did.append("close")
+    return "closed"
+
+
+class Bench:
+    """An agent over one surface whose tools a search finds all, with a model that says what it is told to."""
+
+    def __init__(self, *tools: Any, made: Sequence[Any] = (), **options: Any) -> None:
+        self.events: list[Evidence] = []
+        self.shown: list[list[str]] = []
+        self.desk = Desk()
+        offered = [*catalog_tools(*tools), *made]
+        names = [each.name for each in offered]
+        controller = create_deferred_agent_tool_surface(
+            application="shop",
+            surfaces=[Surface(key="desk", tools=offered)],
+            dialect=PYDANTIC_AI,
+            ranker=ScriptedRanker(answers={"all": names}),
+            observer=self.events.append,
+        )
+        self.deferred = DeferredTools(controller, surface="desk", run_id=lambda ctx: ctx.deps.run_id)
+        capabilities = [self.deferred, *options.pop("capabilities", [])]
+        self.agent = Agent(FunctionModel(self._answer), deps_type=Desk, capabilities=capabilities, **options)
+        self.turns: list[Calls] = []
+
+    async def run(self, *turns: Calls, history: Any = None, **options: Any) -> Any:
+        self.turns = list(turns)
+        prompt = "Go on." if history is None else None
+        return await self.agent.run(prompt, deps=self.desk, message_history=history, **options)
+
+    def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        self.shown.append([each.name for each in info.function_tools])
+        if not self.turns:
+            return ModelResponse(parts=[TextPart("Done.")])
+        number = sum(isinstance(message, ModelResponse) for message in messages)
+        return ModelResponse(
+            parts=[
+                ToolCallPart(tool_name=name, args=args, tool_call_id=f"call-{number}-{at}")
+                for at, (name, args) in enumerate(self.turns.pop(0))
+            ]
+        )
+
+    @property
+    def outcomes(self) -> list[tuple[str | None, str]]:
+        return [(event.tool, event.outcome) for event in self.events if isinstance(event, CallEvidence)]
+
+
+def returns(result: Any) -> list[Return]:
+    return [part for message in result.all_messages() for part in message.parts if isinstance(part, Return)]
+
+
+def test_the_schema_of_a_catalog_is_the_one_that_pydantic_ai_sends() -> None:
+    (made,) = catalog_tools(refund)
+    written = Tool(refund).tool_def
+    assert (made.name, made.description) == (written.name, written.description)
+    assert made.input.json_schema == written.parameters_json_schema
+    assert "amount" in written.parameters_json_schema["properties"]
+    assert "ctx" not in json.dumps(written.parameters_json_schema)
+
+
+@pytest.mark.rule("MNT-1", "MNT-9")
+async def test_a_function_keeps_its_context_and_its_retries() -> None:
+    bench = Bench(refund)
+    result = await bench.run([SEARCH], [("refund", {"amount": 500})], [("refund", {"amount": 50})])
+    assert bench.desk.did == ["refund 50 in call-2-0"]
+    assert bench.shown == [["search_tools"], *[["search_tools", "refund"]] * 3]
+    assert [part.outcome for part in returns(result)][-1] == "success"
+    assert bench.outcomes == [("search_tools", "ok"), ("refund", "RETRY"), ("refund", "ok")]
+
+
+@pytest.mark.rule("MNT-3", "EVD-1")
+async def test_arguments_that_pydantic_ai_refuses_are_refused_in_its_words_and_reported() -> None:
+    bench = Bench(refund)
+    await bench.run([SEARCH], [("refund", {"amount": "much"})], [("refund", {"amount": 5})])
+    assert bench.outcomes == [("search_tools", "ok"), ("refund", "VALIDATION_ERROR"), ("refund", "ok")]
+
+
+@pytest.mark.rule("REP-1", "REP-2", "REP-3")
+async def test_inactive_and_unknown_calls_cost_no_retries_however_often_they_are_made() -> None:
+    bench = Bench(refund, close_account)
+    wrong: Calls = [("refund", {"amount": "no number"}), ("close_acount", {})]
+    result = await bench.run(wrong, [("nope", {})], [("nope", {})], [("nope", {})], retries=0)
+    assert result.output == "Done."
+    assert bench.desk.did == []
+    assert [code for _, code in bench.outcomes] == ["INACTIVE", *["UNKNOWN_TOOL"] * 4]
+    told = [str(part.content) for part in returns(result)]
+    assert "SEARCH_REQUIRED" in told[0]
+    assert not any("close_account" in each or "refund" in each for each in told[1:])
+
+
+@pytest.mark.rule("MNT-1")
+async def test_a_tool_that_needs_approval_waits_for_it_and_runs_once_it_is_given() -> None:
+    bench = Bench(Tool(close_account, requires_approval=True), refund, output_type=[str, DeferredToolRequests])
+    asked = await bench.run([SEARCH], [("close_account", {}), ("refund", {"amount": 5})])
+    assert [call.tool_name for call in asked.output.approvals] == ["close_account"]
+    assert bench.desk.did == ["refund 5 in call-1-1"]
+    # The approval may come in another process, on messages from the disk.
+    stored = ModelMessagesTypeAdapter.validate_json(asked.all_messages_json())
+    given = DeferredToolResults(approvals={asked.output.approvals[0].tool_call_id: True})
+    result = await bench.run(history=stored, deferred_tool_results=given)
+    assert bench.desk.did == ["refund 5 in call-1-1", "close"]
+    assert result.output == "Done."
+
+
+@pytest.mark.rule("REP-1", "REP-2")
+async def test_a_tool_that_needs_approval_is_not_even_asked_for_while_it_is_inactive() -> None:
+    bench = Bench(Tool(close_account, requires_approval=True), output_type=[str, DeferredToolRequests])
+    result = await bench.run([("close_account", {})])
+    assert result.output == "Done."
+    assert bench.outcomes == [("close_account", "INACTIVE")]
+
+
+@pytest.mark.rule("MNT-1")
+async def test_any_toolset_can_be_listed_and_stays_what_it_wraps() -> None:
+    guarded = FunctionToolset([refund, close_account]).approval_required(lambda _, made, __: made.name != "refund")
+    made = await listed_tools(guarded, read_only=["refund"])
+    assert [(each.name, each.read_only) for each in made] == [("refund", True), ("close_account", False)]
+    bench = Bench(made=made, output_type=[str, DeferredToolRequests])
+    asked = await bench.run([SEARCH], [("refund", {"amount": 5}), ("close_account", {})])
+    assert [call.tool_name for call in asked.output.approvals] == ["close_account"]
+    assert sorted(bench.outcomes[-2:], key=repr) == [("close_account", "DEFERRED"), ("refund", "ok")]
+
+
+@pytest.mark.rule("MNT-9")
+async def test_a_call_that_a_restart_finds_is_run_again_only_where_that_is_safe() -> None:
+    bench = Bench(made=catalog_tools(refund, close_account, read_only=["close_account"]))
+    searched = await bench.run([SEARCH])
+    left = ModelResponse(
+        parts=[
+            ToolCallPart(tool_name="refund", args={"amount": 5}, tool_call_id="a"),
+            ToolCallPart(tool_name="close_account", args={}, tool_call_id="b"),
+        ]
+    )
+    history = [*searched.all_messages()[:-1], left]
+    result = await bench.run(history=history)
+    assert bench.desk.did == ["close"]
+    assert bench.outcomes[-2:] == [("refund", "INTERRUPTED"), ("close_account", "ok")]
+    assert returns(result)[-2].outcome == "failed"
+
+
+@pytest.mark.rule("RCP-3", "ACT-4")
+async def test_a_receipt_in_the_metadata_of_another_tool_activates_nothing() -> None:
+    def leak(ctx: RunContext[Desk]) -> ToolReturn:
+        """Repeats a receipt."""
+        stored = [part.metadata for message in ctx.messages for part in message.parts if isinstance(part, Return)]
+        return ToolReturn(return_value="leaked", metadata=stored[0])
+
+    bench = Bench(leak, refund)
+    found = await bench.run([SEARCH], [("leak", {})])
+    earlier = [message for message in found.all_messages() if "search_tools" not in str(message)]
+    await bench.run([("refund", {"amount": 5})], history=earlier[:-1])
+    assert bench.desk.did == []
+    assert bench.outcomes[-1] == ("refund", "INACTIVE")
+
+
+@pytest.mark.rule("ACT-7", "REP-2")
+async def test_what_the_agents_own_preparation_takes_away_does_not_run_and_what_it_wraps_sees_every_call() -> None:
+    seen: list[str] = []
+
+    class Policy(AbstractCapability[Desk]):
+        async def prepare_tools(self, ctx: Any, tool_defs: Any) -> Any:
+            return [each for each in tool_defs if each.name != "close_account"]
+
+        async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+            seen.append(call.tool_name)
+            return {"amount": 7} if call.tool_name == "refund" else args
+
+    bench = Bench(refund, close_account, capabilities=[Policy()])
+    result = await bench.run([SEARCH], [("close_account", {}), ("refund", {"amount": 5})])
+    assert bench.shown[1] == ["search_tools", "refund"]
+    assert bench.desk.did == ["refund 7 in call-1-1"]
+    assert seen == ["search_tools", "close_account", "refund"]
+    assert "narrowed" in str(returns(result)[1].content)
+
+
+async def test_the_other_tools_of_an_agent_stay_beside_the_surface() -> None:
+    bench = Bench(refund, tools=[close_account])
+    await bench.run([SEARCH, ("close_account", {})], [("close_account", {})])
+    assert bench.desk.did == ["close", "close"]
+    assert bench.shown[0] == ["close_account", "search_tools"]
+
+
+async def test_what_a_tool_raises_on_purpose_or_by_accident_is_pydantic_ais_affair() -> None:
+    def fails() -> None:
+        """Fails for good."""
+        raise ToolFailed("gone")
+
+    def breaks() -> None:
+        """Breaks."""
+        raise LookupError("broken")
+
+    bench = Bench(fails, breaks)
+    with pytest.raises(LookupError, match="broken"):
+        await bench.run([SEARCH], [("fails", {})], [("breaks", {})])
+    assert bench.outcomes[1:] == [("fails", "TOOL_FAILED"), ("breaks", "INTERNAL")]
+
+
+def test_what_cannot_work_is_refused_where_it_is_put_together() -> None:
+    own = [Surface(key="desk", tools=catalog_tools(refund))]
+    with pytest.raises(DialectError, match="only pydantic-ai runs it"):
+        create_deferred_agent_tool_surface(application="shop", surfaces=own, dialect=ANTHROPIC_MESSAGES)
+    with pytest.raises(ConfigurationError, match="await listed_tools"):
+        catalog_tools(FunctionToolset([refund]).prefixed("x"))  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="called refnud"):
+        catalog_tools(refund, read_only=["refnud"])
+    ours = Surface(key="desk", tools=[tool(name="look", description="Looks.")(lambda: "seen")])
+    raw = create_deferred_agent_tool_surface(application="shop", surfaces=[ours], dialect=ANTHROPIC_MESSAGES)
+    with pytest.raises(ConfigurationError, match="dialect=PYDANTIC_AI"):
+        DeferredTools(raw, surface="desk", run_id="run-1")
+
+
+async def test_a_surface_whose_tools_are_renamed_says_so() -> None:
+    bench = Bench(refund)
+    agent = Agent(FunctionModel(bench._answer), deps_type=Desk, capabilities=[bench.deferred.prefix_tools("x")])
+    with pytest.raises(ConfigurationError, match="do not rename"):
+        await agent.run("Go on.", deps=bench.desk)
