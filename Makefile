@@ -39,7 +39,7 @@ serve: $(STAMP) ## the ranking service on the store of the last demo (ARGS="--st
 bench: $(STAMP) ## every benchmark, one table and one JSON line each
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-bench-quality: $(STAMP) ## how well rankers find tools (ARGS="--sets apibank --sample 100", --cache DIR, --baseline-model DIR)
+bench-quality: $(STAMP) ## how well rankers find tools (ARGS="--sets apibank --sample 100", --cache FILE, --baseline-model DIR)
 	@$(BIN)/python -m benchmarks.quality $(ARGS)
 
 fuzz: $(STAMP) ## ten minutes of hostile receipts and messages (ARGS="--seconds 60 --target receipt")

@@ -24,6 +24,7 @@ from indexer.artefact import Artefact, FileEntry, IndexManifest
 from indexer.contents import Contents, LexicalArrays, read_contents, write_contents
 from indexer.document import RECIPE, Document
 from indexer.embedding import Vectors, embed
+from indexer.ports import VectorCache
 from indexer.progress import Progress, silent
 from models.embedder import Embedder
 from surface.identity import catalog_digest
@@ -37,6 +38,7 @@ def build(
     surface: str,
     embedder: Embedder,
     previous: Artefact | None = None,
+    cache: VectorCache | None = None,
     progress: Progress = silent,
 ) -> Artefact:
     """The index version of one surface; `previous` is any earlier version to carry vectors over from.
@@ -49,7 +51,7 @@ def build(
         read_contents(previous)
         return previous
     carried = carried_vectors(previous, model=embedder.manifest.identity) if previous is not None else {}
-    embedded = embed(rows, embedder=embedder, carried=carried, progress=progress)
+    embedded = embed(rows, embedder=embedder, carried=carried, cache=cache, progress=progress)
     return assemble(rows, application=application, surface=surface, embedder=embedder, vectors=embedded.vectors)
 
 

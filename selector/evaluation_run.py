@@ -19,6 +19,7 @@ from indexer.catalog_file import CatalogTool
 from indexer.document import documents_of
 from indexer.index import SurfaceIndex
 from indexer.memory_store import MemoryStore
+from indexer.ports import VectorCache
 from indexer.progress import Progress, silent
 from indexer.release import Release, ReleasedSurface
 from models.embedder import Embedder
@@ -88,7 +89,7 @@ def build_for_evaluation(
     tools: Iterable[CatalogTool],
     *,
     embedder: Embedder,
-    previous: Artefact | None = None,
+    cache: VectorCache | None = None,
     progress: Progress = silent,
 ) -> Artefact:
     """The index version of a catalog; raises EvaluationError where it is empty, else what `indexer.build` raises."""
@@ -103,7 +104,7 @@ def build_for_evaluation(
         application=APPLICATION,
         surface=SURFACE,
         embedder=embedder,
-        previous=previous,
+        cache=cache,
         progress=progress,
     )
 

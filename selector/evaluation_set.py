@@ -86,6 +86,11 @@ def unknown_relevant(queries: Iterable[JudgedQuery], names: Collection[str]) -> 
     return UnknownRelevant(queries=sum(map(bool, missing)), names=len(set().union(*missing)))
 
 
+def serveable(queries: Iterable[JudgedQuery], names: Collection[str]) -> int:
+    """How many of the queries want a tool that the catalog of these names holds."""
+    return sum(not set(query.relevant).isdisjoint(names) for query in queries)
+
+
 def choose(
     queries: Sequence[JudgedQuery],
     *,

@@ -1,7 +1,7 @@
 """Measures ranking quality: ``make bench-quality``, or ``python -m benchmarks.quality``.
 
     python -m benchmarks.quality --sets apibank,toolalpaca --sample 100        a look, in half a minute
-    python -m benchmarks.quality --fold test --sample 0 --cache DIR            everything, in an hour
+    python -m benchmarks.quality --fold test --sample 0 --cache FILE           everything, in an hour
 
 The tables of `docs/benchmarks.md` on standard output, one JSON line after them, progress on standard error. Embedding a
 catalog of 20,000 tools takes minutes and is done once where `--cache` keeps it. `--baseline-model DIR` measures the
@@ -23,10 +23,12 @@ from benchmarks.quality.groups import FOLDS, found_sets, groups_of, in_vain
 from benchmarks.quality.measure import RANKERS, Measured, label_of, measure
 from benchmarks.quality.tables import as_json, markdown, progress_line
 from indexer.adapters.progress import shown_progress
+from indexer.ports import VectorCache
 from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
 from models.errors import ModelError
 from selector.adapters.evaluation_files import SetFiles, read_set_file
+from selector.commands.opening import vectors_in
 from selector.tool_sets import one_surface, surfaces_of
 from surface.errors import ToolSurfaceError
 
@@ -44,7 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     sets = _chosen(parser, "--sets", arguments.sets, found_sets(arguments.bench))
     try:
         encoders = _encoders(arguments.baseline_model)
-        measured = [_measured(name, rankers, encoders, arguments) for name in sets]
+        with vectors_in(arguments.cache) as cache:
+            measured = [_measured(name, rankers, encoders, arguments, cache) for name in sets]
     except ToolSurfaceError as error:
         _say(f"quality: {error}")
         return 1
@@ -70,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
         "--names", type=int, default=200, metavar="N", help="tools of each set asked by name (default: %(default)s)"
     )
     parser.add_argument("--baseline-model", type=Path, metavar="DIR", help="a second encoder: an ONNX export")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="keeps embedded catalogs between runs")
+    parser.add_argument("--cache", type=Path, metavar="FILE", help="remembers the vectors of catalogs between runs")
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     return parser
 
@@ -96,7 +99,11 @@ def _encoders(baseline: Path | None) -> dict[str, Embedder]:
 
 
 def _measured(
-    name: str, rankers: Sequence[str], encoders: dict[str, Embedder], arguments: argparse.Namespace
+    name: str,
+    rankers: Sequence[str],
+    encoders: dict[str, Embedder],
+    arguments: argparse.Namespace,
+    cache: VectorCache | None,
 ) -> Measured:
     sample = arguments.sample or None
     files = SetFiles.in_folder(arguments.bench / name)
@@ -117,7 +124,7 @@ def _measured(
             rankers=rankers,
             encoders=encoders,
             named=arguments.names,
-            cache=arguments.cache,
+            cache=cache,
             progress=progress,
         )
     _say(progress_line(one, list(dict.fromkeys(ranker for _, ranker in one.evaluations))))

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from benchmarks.quality.bm25 import PlainBm25
@@ -16,11 +15,18 @@ from benchmarks.quality.fusion import RankFusion
 from benchmarks.quality.groups import Group
 from benchmarks.quality.names import name_queries
 from indexer.catalog_file import CatalogTool
+from indexer.ports import VectorCache
 from indexer.progress import Progress
 from models.embedder import Embedder
-from selector.commands.index_cache import build_cached
 from selector.commands.opening import open_artefact
-from selector.evaluation_run import Evaluation, FalseReturns, count_false_returns, evaluate, library_of
+from selector.evaluation_run import (
+    Evaluation,
+    FalseReturns,
+    build_for_evaluation,
+    count_false_returns,
+    evaluate,
+    library_of,
+)
 from selector.evaluation_set import JudgedQuery
 from selector.library import Library
 from selector.ranking import Leg
@@ -59,7 +65,7 @@ def measure(
     rankers: Sequence[str],
     encoders: Mapping[str, Embedder],
     named: int,
-    cache: Path | None,
+    cache: VectorCache | None,
     progress: Progress,
 ) -> Measured:
     """Everything about one set; `encoders` by label, the first one empty, and `named` tools are asked for by name."""
@@ -67,7 +73,7 @@ def measure(
     false_returns: dict[tuple[str, str], FalseReturns] = {}
     shares: dict[tuple[str, str], float] = {}
     by_name = name_queries([tool.name for tool in tools], sample=named) if named else {}
-    with _rankers(name, tools, rankers, encoders, cache=cache, progress=progress) as asked:
+    with _rankers(tools, rankers, encoders, cache=cache, progress=progress) as asked:
         for label, ranker in asked.items():
             watched = _under(label, progress)
             for group in groups:
@@ -103,12 +109,11 @@ def _evaluated(ranker: Ranker, queries: Sequence[JudgedQuery], progress: Progres
 
 @contextmanager
 def _rankers(
-    name: str,
     tools: Sequence[CatalogTool],
     rankers: Sequence[str],
     encoders: Mapping[str, Embedder],
     *,
-    cache: Path | None,
+    cache: VectorCache | None,
     progress: Progress,
 ) -> Iterator[Mapping[str, Ranker]]:
     """The rankers by label, in the order of `rankers`, those of the first encoder first."""
@@ -117,7 +122,7 @@ def _rankers(
     made: dict[str, Ranker] = {}
     with ThreadPoolExecutor(1) as threads:
         for encoder, embedder in encoders.items():
-            artefact = build_cached(tools, name=name, embedder=embedder, cache=cache, progress=progress)
+            artefact = build_for_evaluation(tools, embedder=embedder, cache=cache, progress=progress)
             legs = _Legs(library_of(artefact, open_artefact=open_artefact), embedder, threads)
             offered: dict[str, Ranker] = {
                 "hybrid": legs.leg("hybrid"),

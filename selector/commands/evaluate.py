@@ -16,14 +16,14 @@ from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
 from models.hashing import HashingEmbedder
 from selector.adapters.evaluation_files import SetFiles, read_set_file
-from selector.commands.index_cache import build_cached
-from selector.commands.opening import FAILURES, limit, open_artefact, positive, ranking_threads
+from selector.commands.opening import FAILURES, limit, open_artefact, positive, ranking_threads, vectors_in
 from selector.comparison import RESAMPLES, SEED, Pairs, compare
 from selector.errors import EvaluationError
 from selector.evaluation import DEPTH
 from selector.evaluation_report import Comparison, RankerReport, SetReport, report_json, report_lines
-from selector.evaluation_run import count_false_returns, evaluate, library_of
-from selector.evaluation_set import JudgedQuery, UnknownRelevant, choose, parse_queries, unknown_relevant
+from selector.evaluation_run import build_for_evaluation, count_false_returns, evaluate, library_of
+from selector.evaluation_set import JudgedQuery, UnknownRelevant, choose, parse_queries, serveable, unknown_relevant
+from selector.library import Library
 from selector.per_query import EarlierRun, per_query_lines, read_per_query
 from selector.ranking import LEGS, Leg
 from selector.service import Selector
@@ -53,7 +53,7 @@ def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
         "--resamples", type=positive, default=RESAMPLES, metavar="N", help="of the bootstrap (default: %(default)s)"
     )
     rankers.add_argument("--threads", type=positive, metavar="N", help="cores to build with (default: all, ≤ 4)")
-    rankers.add_argument("--cache", type=Path, metavar="DIR", help="keeps vectors, so that a rerun embeds what changed")
+    rankers.add_argument("--cache", type=Path, metavar="FILE", help="remembers vectors: a rerun embeds what changed")
     output = parser.add_argument_group("what comes out")
     output.add_argument("--per-query", type=Path, metavar="FILE", help="ids and numbers of every query, .jsonl")
     output.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -76,16 +76,23 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     if arguments.against is not None:
         data = read_set_file(arguments.against, argument="--against")
         earlier = read_per_query(data, source=str(arguments.against))
-    sets = [_read(files, arguments) for files in _set_files(arguments)]
     in_vain = _queries(arguments.unserveable, arguments, "--unserveable") if arguments.unserveable else []
+    sets = [_read(files, arguments, in_vain) for files in _set_files(arguments)]
     # Words need no vectors, and those of a large catalog take minutes.
     words_only = set(rankers) == {"lexical"}
     embedder: Embedder = HashingEmbedder(dimension=8) if words_only else default_embedder(threads=arguments.threads)
     reports: list[SetReport] = []
     compared: list[Pairs] = []
-    with shown_progress() as progress:
+    with shown_progress() as progress, vectors_in(None if words_only else arguments.cache) as cache:
         for one in sets:
-            report = _judge(one, rankers, in_vain, embedder=embedder, arguments=arguments, progress=progress)
+            started = time.perf_counter()
+            artefact = build_for_evaluation(one.tools, embedder=embedder, cache=cache, progress=progress)
+            library = library_of(artefact, open_artefact=open_artefact)
+            built = time.perf_counter() - started
+            reports_of = _asked(one, rankers, in_vain, library, embedder, limit=arguments.limit, progress=progress)
+            report = SetReport(
+                name=one.name, tools=len(one.tools), unknown=one.unknown, build_s=built, rankers=reports_of
+            )
             pairs = _pairs(report, earlier)
             if pairs is not None:
                 compared.append(pairs)
@@ -128,17 +135,21 @@ def _set_files(arguments: argparse.Namespace) -> list[SetFiles]:
     return found
 
 
-def _read(files: SetFiles, arguments: argparse.Namespace) -> _ReadSet:
+def _read(files: SetFiles, arguments: argparse.Namespace, in_vain: Sequence[JudgedQuery]) -> _ReadSet:
     data = read_set_file(files.catalog, argument="--catalog")
     surfaces = surfaces_of(data, file=files.catalog.name)
     tools = one_surface(surfaces, arguments.surface, file=files.catalog.name)
     queries = _queries(files.queries, arguments, "--queries", split=arguments.split)
-    unknown = unknown_relevant(queries, {tool.name for tool in tools})
+    names = {tool.name for tool in tools}
+    unknown = unknown_relevant(queries, names)
     if unknown.queries:
         say(
             f"{files.name}: {unknown.queries} of {len(queries)} queries want tools that the catalog does not hold "
             f"({unknown.names} names); nothing can find those, and they count as missed"
         )
+    fitting = serveable(in_vain, names)
+    if fitting:
+        say(f"{files.name}: --unserveable: {fitting} of {len(in_vain)} queries want a tool that this catalog holds")
     return _ReadSet(name=files.name, tools=tools, queries=queries, unknown=unknown)
 
 
@@ -150,36 +161,28 @@ def _queries(
     return choose(queries, source=argument, folds=arguments.fold or (), split=split, sample=arguments.sample)
 
 
-def _judge(
+def _asked(
     one: _ReadSet,
     rankers: Sequence[Leg],
     in_vain: Sequence[JudgedQuery],
-    *,
+    library: Library,
     embedder: Embedder,
-    arguments: argparse.Namespace,
+    *,
+    limit: int,
     progress: Progress,
-) -> SetReport:
-    started = time.perf_counter()
-    artefact = build_cached(one.tools, name=one.name, embedder=embedder, cache=arguments.cache, progress=progress)
-    library = library_of(artefact, open_artefact=open_artefact)
-    built = time.perf_counter() - started
+) -> list[RankerReport]:
+    """Every ranker on one set, over its open index."""
     reports: list[RankerReport] = []
     with ranking_threads(1) as threads:
         for leg in rankers:
             selector = Selector(indexes=library, embedder=embedder, executor=threads, leg=leg)
-            asked = evaluate(selector, one.queries, clock=time.perf_counter, limit=arguments.limit, progress=progress)
+            asked = evaluate(selector, one.queries, clock=time.perf_counter, limit=limit, progress=progress)
             evaluation = asyncio.run(asked)
             wrong = None
             if in_vain:
-                wrong = asyncio.run(count_false_returns(selector, in_vain, limit=arguments.limit, progress=progress))
+                wrong = asyncio.run(count_false_returns(selector, in_vain, limit=limit, progress=progress))
             reports.append(RankerReport(ranker=leg, evaluation=evaluation, false_returns=wrong))
-    return SetReport(
-        name=one.name,
-        tools=len(one.tools),
-        unknown=one.unknown,
-        build_s=built,
-        rankers=reports,
-    )
+    return reports
 
 
 def _pairs(report: SetReport, earlier: EarlierRun | None) -> Pairs | None:

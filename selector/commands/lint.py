@@ -11,13 +11,13 @@ from typing import Final
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import CatalogTool
 from indexer.contents import read_contents
+from indexer.ports import VectorCache
 from indexer.progress import Progress
 from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
 from selector.adapters.evaluation_files import read_set_file
-from selector.commands.index_cache import build_cached
-from selector.commands.opening import FAILURES, open_artefact, positive, ranking_threads
-from selector.evaluation_run import library_of
+from selector.commands.opening import FAILURES, open_artefact, positive, ranking_threads, vectors_in
+from selector.evaluation_run import build_for_evaluation, library_of
 from selector.lint import Code, Finding, lint_texts
 from selector.lint_likeness import lint_likeness
 from selector.lint_report import SurfaceLint, failing, lint_json, lint_lines
@@ -39,7 +39,7 @@ def _configure_lint(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fail-on", type=_codes, metavar="A,B", help="exit 1 on a finding of these, or of 'any'")
     parser.add_argument("--show", type=positive, default=10, metavar="N", help="findings of a kind (default: 10)")
     parser.add_argument("--threads", type=positive, metavar="N", help="cores to embed with (default: all, ≤ 4)")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="keeps vectors, so that a rerun embeds what changed")
+    parser.add_argument("--cache", type=Path, metavar="FILE", help="remembers vectors: a rerun embeds what changed")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
@@ -52,12 +52,12 @@ def _lint(arguments: argparse.Namespace) -> int:
     wanted = set(checks)
     embedder = default_embedder(threads=arguments.threads) if wanted & _WITH_VECTORS else None
     reports: list[SurfaceLint] = []
-    with shown_progress() as progress:
+    with shown_progress() as progress, vectors_in(arguments.cache if embedder is not None else None) as cache:
         for key, tools in surfaces.items():
             ordered = sorted(tools, key=lambda tool: tool.name)
             findings = list(lint_texts(ordered))
             if embedder is not None and ordered:
-                findings += _ranked(key, ordered, embedder, wanted, cache=arguments.cache, progress=progress)
+                findings += _ranked(ordered, embedder, wanted, cache=cache, progress=progress)
             kept = [finding for finding in findings if finding.code in wanted]
             reports.append(SurfaceLint(surface=key, tools=len(ordered), findings=kept))
     if arguments.json:
@@ -71,16 +71,15 @@ def _lint(arguments: argparse.Namespace) -> int:
 
 
 def _ranked(
-    surface: str,
     tools: Sequence[CatalogTool],
     embedder: Embedder,
     wanted: set[Code],
     *,
-    cache: Path | None,
+    cache: VectorCache | None,
     progress: Progress,
 ) -> list[Finding]:
     """The findings that need the index of the surface; rows of an index are tools by name, as `tools` are."""
-    artefact = build_cached(tools, name=surface, embedder=embedder, cache=cache, progress=progress)
+    artefact = build_for_evaluation(tools, embedder=embedder, cache=cache, progress=progress)
     found = list(lint_likeness(tools, read_contents(artefact).vectors))
     if wanted & _WITH_A_RANKER:
         library = library_of(artefact, open_artefact=open_artefact)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
 
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.faiss_index import FaissVectorIndex
 from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.adapters.vector_cache import VectorFile
 from indexer.errors import IndexerError
 from indexer.index import open_index
+from indexer.ports import VectorCache
 from models.embedder import Embedder
 from models.errors import ModelError
 from selector.errors import SelectorError
@@ -45,6 +48,11 @@ def told(change: Change) -> str:
     """One change as a person reads it."""
     where = "/".join(part for part in (change.application, change.surface) if part) or "store"
     return f"{change.outcome} {where}: {change.detail}"
+
+
+def vectors_in(file: Path | None) -> AbstractContextManager[VectorCache | None]:
+    """What remembers vectors, in that file; what goes wrong with it is told on standard error. None for no file."""
+    return nullcontext() if file is None else closing(VectorFile(file, tell=say))
 
 
 def ranking_threads(threads: int | None) -> ThreadPoolExecutor:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
+from indexer.adapters.vector_cache import VectorFile
+from indexer.document import documents_of
+from indexer.tool_lines import tool_lines_as_they_are
 from models.adapters.onnx import default_embedder
 from selector.__main__ import COMMANDS
 from surface.adapters.command_line import run
@@ -139,7 +143,9 @@ def test_evaluate_compares_two_rankers_on_several_sets_and_keeps_what_each_query
     kept = tmp_path / "kept.jsonl"
     arguments = ("evaluate", folder, "--catalog", catalog, "--queries", queries, "--fold", "dev,test")
     assert _run(*arguments, "--compare", "lexical,hybrid", "--per-query", kept, "--unserveable", queries) == 0
-    shown = capsys.readouterr().out
+    ran = capsys.readouterr()
+    assert "second: --unserveable: 2 of 3 queries want a tool that this catalog holds" in ran.err
+    shown = ran.out
     assert [line.split("  ")[0] for line in shown.splitlines()].count("mean of the sets") == 3
     assert "false returns" in shown
     assert "hybrid minus lexical" in shown
@@ -167,27 +173,35 @@ def test_evaluate_reads_a_surface_of_an_export(
         assert said in capsys.readouterr().err
 
 
-def test_a_second_evaluation_embeds_nothing_and_a_damaged_cache_costs_only_time(
+def test_an_evaluation_remembers_vectors_and_a_damaged_cache_costs_only_time(
     set_files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     catalog, queries = set_files
-    arguments = ("evaluate", "--catalog", catalog, "--queries", queries, "--cache", tmp_path, "--json")
+    cache = tmp_path / "vectors"
+    texts = {document.text_digest for document in documents_of(tool_lines_as_they_are(_unpacked(catalog)))}
 
     def recall() -> float:
-        assert _run(*arguments) == 0
+        assert _run("evaluate", "--catalog", catalog, "--queries", queries, "--cache", cache, "--json") == 0
         (report,) = json.loads(capsys.readouterr().out)["sets"]
         found = report["rankers"]["hybrid"]["recall@1"]
         assert isinstance(found, float)
         return found
 
+    def remembered() -> set[str]:
+        with closing(VectorFile(cache)) as kept:
+            return set(kept.find(default_embedder(threads=1).manifest.identity, sorted(texts)))
+
     built = recall()
-    (vectors,) = tmp_path.rglob("vectors.npy")
-    written = vectors.stat().st_mtime_ns
+    assert remembered() == texts
     assert recall() == built
-    assert vectors.stat().st_mtime_ns == written
-    vectors.write_bytes(b"damaged")
+    cache.write_bytes(b"damaged" * 9_999)
     assert recall() == built
-    assert vectors.read_bytes() != b"damaged"
+    assert remembered() == texts
+
+
+def _unpacked(path: Path) -> bytes:
+    with gzip.open(path) as file:
+        return file.read()
 
 
 @pytest.mark.parametrize(
