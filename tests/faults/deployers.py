@@ -1,0 +1,143 @@
+"""A process that makes deployers out of itself and kills each one at another place.
+
+    python -m tests.faults.deployers stages FOLDER    kill at the first, second, … thing that progress is told
+    python -m tests.faults.deployers files FOLDER     kill at the first, second, … change of a file
+
+Every deployer is a real process, forked from this one so that it starts in a millisecond, and dies by SIGKILL. What
+it leaves is looked at here, and then deployed to again. A line of JSON is printed for each death.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from indexer.adapters.directory_store import DirectoryStore
+from indexer.adapters.faiss_index import FaissVectorIndex
+from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.adapters.vector_cache import VectorFile
+from indexer.canaries import Canary
+from indexer.catalog_file import Catalog
+from indexer.deploy import deploy
+from indexer.deployed import DeployResult
+from indexer.health import health_of
+from indexer.index import open_index
+from indexer.progress import Progress, silent
+from selector.rehearsal import SelectorRehearsal
+from tests.indexer.samples import EMBEDDER, catalog, tool
+
+OLD = catalog(
+    reader=[tool(f"read_{number}", f"Reads thing {number}.") for number in range(12)],
+    keeper=[tool("keep", "Keeps a thing.")],
+    gone=[tool("go", "Goes away.")],
+    deploy="old",
+)
+NEW = catalog(
+    reader=[tool(f"read_{number}", f"Reads thing {number + number % 2}.") for number in range(40)],
+    keeper=[tool("keep", "Keeps a thing.")],
+    writer=[tool("write", "Writes a thing.")],
+    deploy="new",
+)
+CANARIES = (Canary(line=1, surface="writer", query="writes a thing", tool="write", first=1),)
+CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "sqlite3.connect"})
+"""What Python tells its auditors when a file is moved, made or removed; `open` is looked at more closely."""
+
+
+def deployed(folder: Path, wanted: Catalog, progress: Progress = silent) -> DeployResult:
+    """A deploy with everything that belongs to one."""
+    opened = partial(open_index, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
+    with closing(VectorFile(folder / "cache.sqlite3")) as cache, ThreadPoolExecutor(1) as executor:
+        return deploy(
+            wanted,
+            embedder=EMBEDDER,
+            store=DirectoryStore(folder / "store"),
+            now=lambda: datetime.now(UTC),
+            cache=cache,
+            canaries=CANARIES if "writer" in wanted.surfaces else (),
+            rehearse=SelectorRehearsal(open_artefact=opened, embedder=EMBEDDER, executor=executor),
+            progress=progress,
+        )
+
+
+def in_a_process(work: Callable[[], object]) -> int:
+    """Does something in a process of its own; how that ended, as `subprocess` says it."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def dying_at_progress(at: int, folder: Path) -> None:
+    """A deploy that is killed the n-th time that it says how far it is."""
+    told = count(1)
+
+    def progress(stage: str, done: int, total: int) -> None:
+        if next(told) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    deployed(folder, NEW, progress)
+
+
+def dying_at_change(at: int, folder: Path) -> None:
+    """A deploy that is killed the n-th time that it changes a file of its own."""
+    touched = count(1)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        changing = event in CHANGES or (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        if changing and str(folder) in str(arguments[0]) and next(touched) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    deployed(folder, NEW)
+
+
+def seen(folder: Path) -> Mapping[str, Any]:
+    """What a store serves."""
+    health = health_of(DirectoryStore(folder / "store"), "app", all_releases=True)
+    active = health.ledger.active if health.ledger is not None else None
+    return {
+        "sound": health.sound,
+        "deploy": active.deploy if active else None,
+        "surfaces": sorted(active.surfaces) if active else [],
+    }
+
+
+def main(kind: str, home: Path) -> None:
+    """Kills deployers until one gets through."""
+    dying = {"stages": dying_at_progress, "files": dying_at_change}[kind]
+    template = home / "template"
+    template.mkdir()
+    in_a_process(lambda: deployed(template, OLD))
+    shutil.copytree(template, home / "warm")
+    deployed(home / "warm", NEW)  # so that no deployer imports anything
+    for at in count(1):
+        folder = home / str(at)
+        shutil.copytree(template, folder)
+        ended = in_a_process(partial(dying, at, folder))
+        left = seen(folder)
+        again = in_a_process(partial(deployed, folder, NEW))
+        print(json.dumps({"at": at, "ended": ended, "left": left, "again": again, "after": seen(folder)}), flush=True)
+        shutil.rmtree(folder)
+        if ended != -signal.SIGKILL:
+            return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

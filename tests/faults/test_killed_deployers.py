@@ -1,0 +1,47 @@
+"""A deployer may be killed anywhere: the old release or the new one is active, whole, and the next deploy succeeds."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+OLD = {"sound": True, "deploy": "old", "surfaces": ["gone", "keeper", "reader"]}
+NEW = {"sound": True, "deploy": "new", "surfaces": ["keeper", "reader", "writer"]}
+
+
+def deaths(kind: str, folder: Path) -> list[dict[str, Any]]:
+    """What each death left, the first place first; the last one is of the deployer that got through."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "tests.faults.deployers", kind, str(folder)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return [json.loads(line) for line in ended.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(("kind", "places"), [("stages", 15), ("files", 40)])
+def test_whatever_a_killed_deployer_leaves_is_one_release_and_the_next_deploy_succeeds(
+    kind: str, places: int, home: Path
+) -> None:
+    *died, last = deaths(kind, home)
+    assert len(died) >= places
+    assert {one["ended"] for one in died} == {-signal.SIGKILL}
+    assert last["ended"] == 0
+    left = [one["left"] for one in died]
+    assert [one for one in left if one not in (OLD, NEW)] == []
+    # Once the new release is active it stays so, and nearly all places lie before that.
+    assert left == sorted(left, key=lambda one: one == NEW)
+    assert left[0] == OLD
+    assert last["left"] == NEW
+    assert [one["again"] for one in died] == [0] * len(died)
+    assert [one["after"] for one in died] == [NEW] * len(died)
