@@ -1,7 +1,6 @@
 """The README's example runs as it stands, with the real Anthropic SDK against a server on loopback.
 
-The server plays the model: it answers in the API's own form, from a script, and checks nothing. What is tested is that
-the lines a newcomer copies work against the SDK as installed.
+What is tested is that the lines a newcomer copies work against the SDK as installed.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ import json
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.docs.scripted_api import ScriptedApi, scripted_api
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,51 +27,10 @@ TURNS: list[list[dict[str, Any]]] = [
 ]
 
 
-class ScriptedApi(HTTPServer):
-    """Keeps every request body and answers the next turn."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.requests: list[dict[str, Any]] = []
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: ScriptedApi
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        turn = TURNS[len(self.server.requests)]
-        self.server.requests.append(body)
-        answer = {
-            "id": "msg",
-            "type": "message",
-            "role": "assistant",
-            "model": body["model"],
-            "content": turn,
-            "stop_reason": "tool_use" if turn[0]["type"] == "tool_use" else "end_turn",
-            "stop_sequence": None,
-            "usage": {"input_tokens": 1, "output_tokens": 1},
-        }
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        pass
-
-
 @pytest.fixture
 def api() -> Iterator[ScriptedApi]:
-    server = ScriptedApi()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with scripted_api(TURNS) as server:
+        yield server
 
 
 def example() -> str:
@@ -89,12 +47,7 @@ def test_the_example_of_the_first_screen_runs_as_it_stands(api: ScriptedApi) -> 
         cwd=ROOT,
         timeout=60,
         check=False,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "ANTHROPIC_API_KEY": "none",
-            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{api.server_port}",
-            "NO_PROXY": "127.0.0.1",
-        },
+        env=api.environment,
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.strip() == "Ada and Grace owe us money."

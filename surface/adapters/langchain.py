@@ -1,0 +1,271 @@
+"""Deferred tools for LangChain agents: the middleware that advertises, supplies and gates.
+
+    agent = create_agent(model, middleware=[DeferredTools(controller, surface="clerk")])
+
+The tools of the catalog are no tools of the agent: each step advertises the active ones (`wrap_model_call`), and an
+active one is supplied when it is called (`wrap_tool_call`). So a hidden tool cannot run even where the gate is missing.
+Tools that the agent has beside the catalog stay as they are. The transcript is the graph's state; a run is one
+execution of the graph: a new input starts a new run, whatever resumes the old one goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, cast
+from uuid import uuid4
+
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    AgentState,
+    ModelRequest,
+    ModelResponse,
+    PrivateStateAttr,
+    hook_config,
+)
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from surface.adapters.langchain_advertising import advertised
+from surface.adapters.langchain_calls import Answered, GatedCall
+from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool, LangChainMessages, closed_tool
+from surface.adapters.langchain_tools import ClosedDirectTool, langchain_tool, native_tool
+from surface.adapters.langgraph_journal import Journal
+from surface.adapters.sync_bridge import run_aside, run_blocking
+from surface.controller import DeferredAgentToolSurface
+from surface.errors import ConfigurationError, TranscriptError
+from surface.mounted_run import MountedRun, Pins
+from surface.prepared_step import PrepareStep
+
+UNNAMED_RUN = "unnamed-run"
+"""The run of a graph that was already under way when the middleware came into it."""
+_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """What is known when a call begins."""
+
+    unseen: bool
+    """Whether it may not run twice, and this process does not know that it has not run."""
+    journal: Journal | None
+    """What a checkpointer knows of it."""
+
+
+OfRuntime = Callable[[Any], str]
+"""Gets LangGraph's runtime (its `context` is the application's own) and must give the same for the same run."""
+
+
+class DeferredToolsState(AgentState[Any]):
+    """What the middleware adds to the graph's state; neither input nor output."""
+
+    toolsurface_run: NotRequired[Annotated[str, PrivateStateAttr]]
+    """The id of the run, minted when the graph starts on a new input."""
+    toolsurface_found: NotRequired[Annotated[list[str], PrivateStateAttr]]
+    """The calls that the input left unanswered: they may have run before."""
+
+
+class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
+    """Mounts each run of an agent on a surface of the controller."""
+
+    state_schema = DeferredToolsState
+
+    def __init__(
+        self,
+        controller: DeferredAgentToolSurface,
+        *,
+        surface: str | OfRuntime,
+        run_id: OfRuntime | None = None,
+        pins: Pins = (),
+        prepare_step: PrepareStep | None = None,
+    ) -> None:
+        """The middleware of one agent.
+
+        Without a `run_id` the graph's state carries one of its own, which a resume keeps and a new input replaces; give
+        one where you store messages yourself. `pins` and `prepare_step` are those of `mount`, with the runtime's
+        `context`. Raises ConfigurationError where the controller has another dialect, UnknownSurfaceError where it has
+        no such surface.
+        """
+        super().__init__()
+        if not isinstance(controller.dialect, LangChainMessages):
+            raise ConfigurationError(
+                f"controller: speaks {controller.dialect.name}; make it with dialect=LANGCHAIN_MESSAGES"
+            )
+        if isinstance(surface, str):
+            controller.registry.surface(surface)
+        self._controller = controller
+        self._surface = surface
+        self._run_id = run_id
+        self._pins = pins
+        self._prepare_step = prepare_step
+        self._seen: dict[tuple[str, str], None] = {}
+        """Calls (run id, call id) that this process saw a model write, or an attempt at which it saw end."""
+        self.tools = _registered(controller)
+
+    @hook_config(can_jump_to=["tools"])
+    def before_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002
+        """Names the run, and has calls answered that the input left open at its end."""
+        left = _left_open(state["messages"])
+        update: dict[str, Any] = {"toolsurface_found": left}
+        if self._run_id is None:
+            update["toolsurface_run"] = uuid4().hex
+        return {**update, "jump_to": "tools"} if left else update
+
+    @hook_config(can_jump_to=["tools"])
+    async def abefore_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:
+        """The same, for an async graph."""
+        return self.before_agent(state, runtime)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Advertises the active tools."""
+        run = self._mount(request.state, request.runtime)
+        return self._heard(run, handler(run_blocking(advertised(run, request))))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """Advertises the active tools."""
+        run = self._mount(request.state, request.runtime)
+        return self._heard(run, await handler(await advertised(run, request)))
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Answered:
+        """Answers a call of the catalog, or lets it through where it is active."""
+        gated = run_blocking(self._gated(request))
+        if not isinstance(gated, GatedCall):
+            return cast("Answered", gated or handler(request))
+        if gated.inactive:
+            return run_blocking(gated.answer())
+
+        async def execute(supplied: ToolCallRequest) -> Any:
+            return await run_aside(lambda: handler(supplied))
+
+        with self._attempt(gated) as attempt:
+            restarted = attempt.unseen
+            if attempt.journal is not None:
+                restarted = restarted and attempt.journal.begun()
+                if not restarted:
+                    attempt.journal.note()
+            native = gated.native
+            if native is None:
+                return cast("Answered", handler(gated.supplied(restarted=restarted)))
+            return _raised(run_blocking(gated.run_native(native, execute, restarted=restarted)))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
+    ) -> Answered:
+        """Answers a call of the catalog, or lets it through where it is active."""
+        gated = await self._gated(request)
+        if not isinstance(gated, GatedCall):
+            return cast("Answered", gated or await handler(request))
+        if gated.inactive:
+            return await gated.answer()
+        with self._attempt(gated) as attempt:
+            restarted = attempt.unseen
+            if attempt.journal is not None:
+                restarted = restarted and await attempt.journal.abegun()
+                if not restarted:
+                    await attempt.journal.anote()
+            native = gated.native
+            if native is None:
+                return cast("Answered", await handler(gated.supplied(restarted=restarted)))
+            return _raised(await gated.run_native(native, handler, restarted=restarted))
+
+    def _mount(self, state: Any, runtime: Any) -> MountedRun:
+        run_id = state.get("toolsurface_run", UNNAMED_RUN) if self._run_id is None else self._run_id(runtime)
+        return self._controller.mount(
+            run_id=run_id,
+            surface=self._surface if isinstance(self._surface, str) else self._surface(runtime),
+            context=getattr(runtime, "context", None),
+            pins=self._pins,
+            prepare_step=self._prepare_step,
+        )
+
+    async def _gated(self, request: ToolCallRequest) -> GatedCall | ToolMessage | None:
+        """The call behind the gate; its answer where one is recorded; None for a tool beside the catalog."""
+        name, call_id = request.tool_call["name"], request.tool_call["id"]
+        run = self._mount(request.state, request.runtime)
+        ours = name in run.surface.catalog or request.tool is None or isinstance(request.tool, ClosedTool)
+        if not ours:
+            return None
+        messages = request.state["messages"]
+        at = _turn_of(messages, call_id)
+        recorded = (each for each in messages[at + 1 :] if isinstance(each, ToolMessage))
+        answered = next((each for each in recorded if each.tool_call_id == call_id), None)
+        if answered is not None:
+            return answered
+        turn = await run.open_turn(messages[: at + 1])
+        return GatedCall(turn=turn, request=request, call_id=str(call_id), name=name)
+
+    @contextmanager
+    def _attempt(self, gated: GatedCall) -> Iterator[_Attempt]:
+        """One attempt at a call; the process knows of it again once it has seen how the attempt ended."""
+        seen = (gated.run_id, gated.call_id) in self._seen
+        self._seen.pop((gated.run_id, gated.call_id), None)
+        if not gated.runs or gated.repeatable:
+            yield _Attempt(unseen=False, journal=None)
+            return
+        try:
+            if gated.call_id in gated.request.state.get("toolsurface_found", ()):
+                yield _Attempt(unseen=not seen, journal=None)
+            else:
+                yield _Attempt(unseen=not seen, journal=Journal.of(gated.request.runtime, gated.call_id))
+        except Exception:
+            self._see(gated.run_id, gated.call_id)
+            raise
+        self._see(gated.run_id, gated.call_id)
+
+    def _heard(self, run: MountedRun, response: ModelResponse[Any]) -> ModelResponse[Any]:
+        for message in response.result:
+            for call in message.tool_calls if isinstance(message, AIMessage) else ():
+                self._see(run.calls.run_id, str(call["id"]))
+        return response
+
+    def _see(self, run_id: str, call_id: str) -> None:
+        self._seen[run_id, call_id] = None
+        while len(self._seen) > _REMEMBERED:
+            self._seen.pop(next(iter(self._seen)), None)
+
+
+def _registered(controller: DeferredAgentToolSurface) -> list[BaseTool]:
+    """What the agent itself is made with: the search tool, and what LangChain must know of tools that end the run."""
+    tools: dict[str, BaseTool] = {}
+    for made in controller.registry.surfaces.values():
+        tools[made.search.name] = closed_tool(made.search)
+        natives = map(native_tool, made.catalog.tools.values())
+        tools |= {each.name: ClosedDirectTool.of(each) for each in natives if each is not None and each.return_direct}
+    return list(tools.values())
+
+
+def _left_open(messages: Sequence[Any]) -> list[str]:
+    """The ids of the calls that the messages end with, unanswered."""
+    step = LANGCHAIN_MESSAGES.read(messages).steps[-1:]
+    return [] if not step or step[0].passed_over else [call.id for call in step[0].unanswered]
+
+
+def _turn_of(messages: Sequence[Any], call_id: str | None) -> int:
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
+            return at
+    raise TranscriptError("messages: the state holds no AIMessage with the call that is to be answered")
+
+
+def _raised(answered: Answered | GraphBubbleUp) -> Answered:
+    if isinstance(answered, GraphBubbleUp):
+        raise answered
+    return answered
+
+
+__all__ = [
+    "LANGCHAIN_MESSAGES",
+    "UNNAMED_RUN",
+    "DeferredTools",
+    "DeferredToolsState",
+    "LangChainMessages",
+    "langchain_tool",
+]

@@ -1,0 +1,65 @@
+"""What one model request of a LangChain agent shows: the active tools of the catalog beside the agent's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain.agents.middleware.types import ModelRequest
+from langchain_core.messages import SystemMessage
+from langchain_core.tools import BaseTool
+
+from surface.adapters.langchain_messages import ClosedTool
+from surface.adapters.langchain_tools import native_tool
+from surface.catalog_rules import shown
+from surface.errors import ConfigurationError
+from surface.mounted_run import MountedRun
+from surface.prepared_step import PreparedStep, StepChanges
+
+
+async def advertised(run: MountedRun, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """The request with the tools of its step; raises what `prepare_step` raises."""
+    step = await run.prepare_step(request.state["messages"])
+    return _changed(request.override(tools=_arranged(step, run, request.tools)), step.changes)
+
+
+def _arranged(step: PreparedStep, run: MountedRun, offered: Sequence[Any]) -> list[Any]:
+    """The base, the agent's other tools, then what changes from step to step: the beginning stays the same (ACT-8)."""
+    tools = run.surface.catalog.tools
+    active = [
+        (name in run.surface.base, (native_tool(tools[name]) if name in tools else None) or closed)
+        for name, closed in zip(step.names, step.tools, strict=True)
+    ]
+    others = [each for each in offered if not isinstance(each, ClosedTool)]
+    ours = {*tools, run.surface.search.name}
+    clashing = sorted(ours.intersection(name for each in others if (name := _name_of(each)) is not None))
+    if clashing:
+        raise ConfigurationError(
+            f"tools: {', '.join(map(shown, clashing))} stand in the catalog and among the agent's own tools, which run "
+            "without the gate; leave them out of one of the two"
+        )
+    return [
+        *(tool for of_base, tool in active if of_base),
+        *others,
+        *(tool for of_base, tool in active if not of_base),
+    ]
+
+
+def _name_of(offered: Any) -> str | None:
+    if isinstance(offered, BaseTool):
+        return offered.name
+    function = offered.get("function", offered) if isinstance(offered, dict) else {}
+    return function.get("name") if isinstance(function, dict) else None
+
+
+def _changed(request: ModelRequest[Any], changes: StepChanges) -> ModelRequest[Any]:
+    """The request with what the application's own prepare-step asked for (ACT-7)."""
+    if changes.instructions is not None:
+        told = changes.instructions
+        message = told if isinstance(told, SystemMessage) else SystemMessage(told)
+        request = request.override(system_message=message)
+    if changes.messages is not None:
+        request = request.override(messages=list(changes.messages))
+    if changes.model_settings is not None:
+        request = request.override(model_settings={**request.model_settings, **changes.model_settings})
+    return request

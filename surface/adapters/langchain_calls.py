@@ -1,0 +1,162 @@
+"""One tool call of a LangChain agent behind the gate.
+
+A call of an active tool, a search and an unknown name go on through LangChain's own execution, so that callbacks,
+traces, streams and inner middleware see a tool like any other; what stands there is made for this one call. A call of
+an inactive tool is answered before any of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command
+from pydantic import BaseModel, ConfigDict
+
+from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool
+from surface.adapters.langchain_tools import native_tool
+from surface.adapters.sync_bridge import run_blocking
+from surface.call import CallAnswer, CallContext, Outcome
+from surface.execution import Passed
+from surface.input_model import InputRejectedError
+from surface.turn import AS_WRITTEN, Turn
+
+Answered = ToolMessage | Command[Any]
+Execute = Callable[[ToolCallRequest], Awaitable[Any]]
+SUSPENDED = "SUSPENDED"
+"""The outcome of a call that waits for somebody; its tool runs again when the graph is resumed."""
+
+
+class _NoArguments(BaseModel):
+    """What LangChain should look for injected arguments in: nothing."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class OneCallTool(BaseTool):
+    """Answers one call of one turn, inside LangChain's own execution."""
+
+    turn: Any
+    call_id: str
+    restarted: bool
+    as_written: bool
+    """Whether the arguments are the model's, whatever inner middleware made of them: so for a search."""
+
+    def get_input_schema(self, config: Any = None) -> type[BaseModel]:  # noqa: ARG002 - the signature is LangChain's
+        return _NoArguments
+
+    def _run(self, /, **arguments: Any) -> ToolMessage:
+        return run_blocking(self._answer(arguments))
+
+    async def _arun(self, /, **arguments: Any) -> ToolMessage:
+        return await self._answer(arguments)
+
+    async def _answer(self, arguments: dict[str, Any]) -> ToolMessage:
+        turn: Turn = self.turn
+        effective = AS_WRITTEN if self.as_written else arguments
+        return rendered(await turn.answer(self.call_id, restarted=self.restarted, arguments=effective))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Signal:
+    """What LangGraph raised to suspend a call: no failure, so it passes the execution as a value."""
+
+    raised: GraphBubbleUp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedCall:
+    """One call, and the turn that it belongs to."""
+
+    turn: Turn
+    request: ToolCallRequest
+    call_id: str
+    name: str
+
+    @property
+    def run_id(self) -> str:
+        """The run that the call belongs to."""
+        return self.turn.calls.run_id
+
+    @property
+    def runs(self) -> bool:
+        """Whether the call is of an active tool."""
+        return self.turn.runs(self.call_id)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a restart may run this call of an active tool again."""
+        return self.turn.surface.catalog.tools[self.name].tool.repeatable
+
+    @property
+    def inactive(self) -> bool:
+        """Whether the call is of a tool of the surface that is not active."""
+        return not self.runs and self.name in self.turn.surface.catalog
+
+    @property
+    def native(self) -> BaseTool | None:
+        """The active LangChain tool that the call is of; None for everything else."""
+        return native_tool(self.turn.surface.catalog.tools[self.name]) if self.runs else None
+
+    def supplied(self, *, restarted: bool) -> ToolCallRequest:
+        """The request with a tool that answers it, for whatever is no LangChain tool."""
+        entry = self.turn.surface.entry(self.name) if self.runs else self.turn.surface.search
+        tool = OneCallTool(
+            name=self.name,
+            description=entry.description,
+            args_schema={"type": "object", "properties": {}},
+            turn=self.turn,
+            call_id=self.call_id,
+            restarted=restarted,
+            as_written=not self.runs,
+        )
+        return self.request.override(tool=tool)
+
+    async def answer(self) -> ToolMessage:
+        """The answer to a call that no tool runs for."""
+        return self._in_place(await self.turn.answer(self.call_id))
+
+    async def run_native(self, native: BaseTool, execute: Execute, *, restarted: bool) -> Answered | GraphBubbleUp:
+        """What LangChain makes of the call; the signal instead where it suspends it. Raises what the tool raises."""
+
+        async def run(_call: CallContext) -> Passed[Any]:
+            try:
+                self.turn.surface.catalog.tools[self.name].tool.input.validate(self.request.tool_call["args"])
+            except InputRejectedError as rejected:
+                refused = self._refusal(rejected)
+                return Passed(value=self._in_place(refused), outcome=refused.outcome)
+            try:
+                answered = await execute(self.request.override(tool=native))
+            except GraphBubbleUp as signal:
+                return Passed(value=_Signal(raised=signal), outcome=SUSPENDED)
+            failed = isinstance(answered, ToolMessage) and answered.status == "error"
+            return Passed(value=answered, outcome="TOOL_ERROR" if failed else Outcome.OK)
+
+        passed = await self.turn.pass_on(self.call_id, run, restarted=restarted)
+        if isinstance(passed, CallAnswer):
+            return self._in_place(passed)
+        value: Any = passed.value
+        return value.raised if isinstance(value, _Signal) else value
+
+    def _in_place(self, answer: CallAnswer) -> ToolMessage:
+        """An answer of the library's instead of the tool's own; it ends no run, as that would (`return_direct`)."""
+        message = rendered(answer)
+        if isinstance(self.request.tool, ClosedTool) and self.request.tool.return_direct:
+            message.name = self.turn.surface.search.name
+        return message
+
+    def _refusal(self, rejected: InputRejectedError) -> CallAnswer:
+        call = next(call for call in self.turn.step.calls if call.id == self.call_id)
+        hint = "Correct the arguments and call again."
+        return self.turn.calls.failure(call, Outcome.VALIDATION_ERROR, str(rejected), hint)
+
+
+def rendered(answer: CallAnswer) -> ToolMessage:
+    """An answer as LangChain's message."""
+    (message,) = LANGCHAIN_MESSAGES.answer([answer])
+    return message

@@ -1,0 +1,126 @@
+"""The dialect of LangChain's messages.
+
+    run.prepare_step(messages).tools  →  model.bind_tools(…)
+    the AIMessage                     →  appended as it is
+    run.dispatch(messages)            →  one `ToolMessage` per call
+
+A receipt travels in the artifact of its `ToolMessage`, which is stored and never sent to a model; the visible content
+is its projection (RCP-7). What is advertised fails closed: it runs behind `DeferredTools` or `dispatch`, never alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
+
+from surface.adapters.message_values import only_text, text_of
+from surface.call import CallAnswer
+from surface.canonical import canonical_json
+from surface.catalog import ManifestEntry
+from surface.content import Audio, File, Image, Part, PartKind
+from surface.errors import TranscriptError
+from surface.transcript import Call, Transcript, TranscriptBuilder
+
+RECEIPT = "toolsurface_receipt"
+"""The artifact's one key: the receipt as its canonical JSON text."""
+
+
+class ClosedTool(BaseTool):
+    """A tool as a model reads of it, with nothing behind it."""
+
+    def _run(self, /, **_arguments: Any) -> NoReturn:
+        raise RuntimeError(f"tool {self.name} runs only behind the gate: add the DeferredTools middleware")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LangChainMessages:
+    """Reads and writes LangChain messages; stateless."""
+
+    name = "langchain"
+    carries = frozenset(PartKind)
+    tool_name: re.Pattern[str] = field(default=re.compile(r"[A-Za-z0-9_-]{1,64}"))
+    """What every provider behind LangChain can carry; give your own provider's pattern where it carries more."""
+
+    def read(self, messages: Sequence[Any]) -> Transcript:
+        """The steps that the messages hold; raises TranscriptError, naming the message and what it lacks."""
+        if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
+            raise TranscriptError("messages: needs a list of LangChain messages")
+        builder = TranscriptBuilder()
+        for at, message in enumerate(messages):
+            if isinstance(message, AIMessage):
+                builder.assistant(_calls(message, at))
+            elif isinstance(message, ToolMessage):
+                builder.result(message.tool_call_id, _recorded(message), failed=message.status == "error")
+            elif isinstance(message, BaseMessage):
+                builder.other()
+            else:
+                raise TranscriptError(f"messages.{at}: needs a LangChain message, not a {type(message).__name__}")
+        return builder.build()
+
+    def advertise(self, entries: Iterable[ManifestEntry]) -> list[BaseTool]:
+        """The tools to bind to the model, in the order of the entries."""
+        return [closed_tool(entry) for entry in entries]
+
+    def answer(self, answers: Sequence[CallAnswer]) -> list[ToolMessage]:
+        """One `ToolMessage` per answer."""
+        return [
+            ToolMessage(
+                content=_content(answer.parts)
+                if answer.receipt is None
+                else canonical_json(answer.receipt.projection()),
+                artifact=None if answer.receipt is None else {RECEIPT: answer.receipt.to_json()},
+                tool_call_id=answer.call_id,
+                name=answer.tool,
+                status="error" if answer.failed else "success",
+            )
+            for answer in answers
+        ]
+
+
+LANGCHAIN_MESSAGES = LangChainMessages()
+
+
+@lru_cache(maxsize=4_096)
+def closed_tool(entry: ManifestEntry) -> ClosedTool:
+    """The tool that advertises an entry; the same object for the same entry, so that nothing is rebuilt every step."""
+    return ClosedTool(name=entry.name, description=entry.description, args_schema=entry.input_schema)
+
+
+def _calls(message: AIMessage, at: int) -> list[Call]:
+    calls: list[Call] = []
+    for number, call in enumerate(message.tool_calls):
+        if not call["id"]:
+            raise TranscriptError(f"messages.{at}.tool_calls.{number}: a call needs an id; make your model give one")
+        calls.append(Call(id=call["id"], name=call["name"], arguments=call["args"]))
+    return calls
+
+
+def _recorded(message: ToolMessage) -> str | None:
+    """The receipt in the record's hidden part, or else the record's one text."""
+    artifact = message.artifact
+    hidden = artifact.get(RECEIPT) if type(artifact) is dict else None
+    return hidden if isinstance(hidden, str) else only_text(message.content, "text")
+
+
+def _content(parts: Sequence[Part]) -> str | list[str | dict[Any, Any]]:
+    blocks: list[str | dict[Any, Any]] = [_block(part) for part in parts]
+    texts = [block["text"] for block in blocks if isinstance(block, dict) and block["type"] == "text"]
+    return "".join(texts) if len(blocks) < 2 and len(texts) == len(blocks) else blocks
+
+
+def _block(part: Part) -> dict[Any, Any]:
+    """A standard content block, which LangChain turns into each provider's own form."""
+    match part:
+        case Image() | Audio() | File():
+            named = {"filename": part.name} if isinstance(part, File) else {}
+            data = base64.b64encode(part.data).decode("ascii")
+            return {"type": str(part.kind), "base64": data, "mime_type": part.media_type, **named}
+        case _:
+            return {"type": "text", "text": text_of(part)}

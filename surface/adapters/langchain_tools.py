@@ -1,0 +1,136 @@
+"""LangChain's own tools in a catalog, as they are (`BaseTool`, or what `langchain.tools.tool` makes of a function).
+
+    Surface(key="clerk", tools=[langchain_tool(each) for each in tools])
+
+LangChain runs them: injected state, store, runtime and call id, callbacks, streaming, artifacts, `Command` results, an
+interrupt inside, `handle_tool_error` and `handle_validation_error` stay what they are. The library holds the gate, the
+fence, the rule for restarts and the evidence around them, and validates the arguments a model wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from langchain_core.tools import tool as tool_from_function
+from pydantic import BaseModel
+
+from surface.adapters.json_schema import JsonSchemaInput
+from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool
+from surface.call import CallContext
+from surface.catalog import CatalogTool
+from surface.errors import ConfigurationError
+from surface.input_model import InputModel, PydanticInput
+from surface.tool import Tool
+
+
+def langchain_tool(
+    tool: BaseTool | Callable[..., Any],
+    *,
+    service: str | None = None,
+    read_only: bool | None = None,
+    idempotent: bool | None = None,
+) -> Tool:
+    """A tool that LangChain runs, for the catalog of a controller with the LangChain dialect.
+
+    None reads `read_only` and `idempotent` from the hints that MCP tools carry in their metadata (``readOnlyHint``,
+    ``idempotentHint``). Raises ConfigurationError where LangChain can make no tool of it.
+    """
+    native = tool if isinstance(tool, BaseTool) else _made(tool)
+    hints = native.metadata or {}
+    return Tool(
+        name=native.name,
+        description=native.description,
+        input=_NativeInput(native),
+        handler=_NativeHandler(native),
+        framework=LANGCHAIN_MESSAGES.name,
+        service=service,
+        read_only=hints.get("readOnlyHint") is True if read_only is None else read_only,
+        idempotent=hints.get("idempotentHint") is True if idempotent is None else idempotent,
+    )
+
+
+def native_tool(made: CatalogTool) -> BaseTool | None:
+    """The LangChain tool behind a tool of a catalog; None for one of the library's own."""
+    handler = made.tool.handler
+    return handler.native if isinstance(handler, _NativeHandler) else None
+
+
+class ClosedDirectTool(ClosedTool):
+    """Stands among an agent's own tools for one that ends the run with its answer, which LangChain asks those only.
+
+    LangChain also looks here for what it has to inject into the tool that is supplied in its place.
+    """
+
+    original: BaseTool
+
+    @classmethod
+    def of(cls, native: BaseTool) -> ClosedDirectTool:
+        """The stand-in for a tool with `return_direct`."""
+        return cls(name=native.name, description=native.description, original=native, return_direct=True)
+
+    @property
+    def func(self) -> Any:
+        """What LangChain reads annotations of."""
+        return getattr(self.original, "func", None) or getattr(self.original, "coroutine", None)
+
+    def get_input_schema(self, config: Any = None) -> Any:
+        return self.original.get_input_schema(config)
+
+
+def _made(function: Any) -> BaseTool:
+    try:
+        made: Any = tool_from_function(function)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"langchain_tool: needs a BaseTool or a function with type annotations and a docstring, not this "
+            f"{type(function).__name__} ({type(error).__name__})"
+        ) from error
+    if not isinstance(made, BaseTool):
+        raise ConfigurationError(f"langchain_tool: needs a BaseTool or a function, not a {type(function).__name__}")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _NativeInput:
+    """The arguments of a LangChain tool as a model may write them; injected ones are no part of it.
+
+    `validate` gives back the arguments: what LangChain parses them into is its own affair.
+    """
+
+    native: BaseTool
+    _model: InputModel = field(init=False)
+
+    def __post_init__(self) -> None:
+        schema: Any = self.native.tool_call_schema
+        if isinstance(schema, Mapping):
+            model: InputModel = JsonSchemaInput({key: schema[key] for key in schema if key != "description"})
+        elif issubclass(schema, BaseModel):
+            model = PydanticInput(schema)
+        else:
+            raise ConfigurationError(f"tool {self.native.name}: its args_schema needs a Pydantic 2 model")
+        object.__setattr__(self, "_model", model)
+
+    @property
+    def json_schema(self) -> Mapping[str, Any]:
+        return {key: value for key, value in self._model.json_schema.items() if key not in ("title", "description")}
+
+    def validate(self, arguments: Any) -> Any:
+        if not self.native.handle_validation_error:
+            self._model.validate(arguments)
+        return arguments
+
+
+@dataclass(frozen=True, slots=True)
+class _NativeHandler:
+    """Invokes the tool outside a graph, where `dispatch` runs it: with callbacks, without injected state or store."""
+
+    native: BaseTool
+
+    async def __call__(self, arguments: Any, call: CallContext) -> Any:
+        written = {"name": call.tool, "args": arguments, "id": call.call_id, "type": "tool_call"}
+        made = await self.native.ainvoke(written)
+        return made.content if isinstance(made, ToolMessage) else made

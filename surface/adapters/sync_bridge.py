@@ -1,0 +1,92 @@
+"""The library's async core, called from sync code of a framework.
+
+One event loop in a daemon thread serves every sync caller of the process, so that what a ranker keeps open between two
+searches stays on its loop. The caller's context variables hold inside the work, as they would without the bridge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from surface.worker_thread import in_thread
+
+T = TypeVar("T")
+
+
+class _Background:
+    """The loop and its thread; both are made when first needed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="toolsurface-loop", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the caller runs on the loop's own thread, which therefore cannot wait for it."""
+        return self._thread is threading.current_thread()
+
+
+_background = _Background()
+
+
+def _forget() -> None:
+    global _background  # noqa: PLW0603 - a forked child has the loop but not its thread
+    _background = _Background()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def run_blocking(work: Coroutine[Any, Any, T]) -> T:
+    """What the work returns or raises; blocks the calling thread, whether or not an event loop runs in it."""
+    if _background.is_here:
+        # A handler on the loop calls a sync agent: a loop of its own, for this once.
+        return _run_elsewhere(work)
+    future = asyncio.run_coroutine_threadsafe(work, _background.loop())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def _run_elsewhere(work: Coroutine[Any, Any, T]) -> T:
+    ended: list[T | BaseException] = []
+    thread = threading.Thread(target=lambda: ended.append(_outcome(lambda: asyncio.run(work))), name="toolsurface-run")
+    thread.start()
+    thread.join()
+    return _settled(ended[0])
+
+
+async def run_aside(work: Callable[[], T]) -> T:
+    """What sync work returns or raises, run in a thread of its own with the caller's context variables."""
+    ended: list[T | BaseException] = []
+    await in_thread(lambda: ended.append(_outcome(work)))
+    return _settled(ended[0])
+
+
+def _outcome(work: Callable[[], T]) -> T | BaseException:
+    try:
+        return work()
+    except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        return error
+
+
+def _settled(ended: T | BaseException) -> T:
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended

@@ -1,0 +1,279 @@
+"""LangChain's own tools in a catalog: what they bring along stays theirs, sync and async."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ToolRetryMiddleware
+from langchain.agents.middleware.types import AgentState
+from langchain.tools import InjectedState, InjectedStore, InjectedToolCallId, ToolException, ToolRuntime
+from langchain.tools import tool as lc_tool
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import StructuredTool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel, Field
+
+from surface import CallReport, ConfigurationError, DialectError, Evidence, Hooks, mount_agent, tool
+from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
+from surface.adapters.langchain import LANGCHAIN_MESSAGES, langchain_tool
+from surface.evidence import CallEvidence
+from tests.frameworks.langchain_agents import Agent, Turns, agent_of, answers, call, last, search
+
+BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+APPROVED: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
+
+
+class Noted(AgentState[Any]):
+    notes: str
+
+
+class Heard(BaseCallbackHandler):
+    """Notes the tools that LangChain's callbacks tell of."""
+
+    def __init__(self) -> None:
+        self.tools: list[str] = []
+
+    def on_tool_start(self, serialized: dict[str, Any], input_str: str, **_: Any) -> None:
+        self.tools.append(serialized["name"])
+
+
+@BOTH
+async def test_injected_arguments_reach_the_tool_and_no_model_can_write_them(how: str) -> None:
+    @lc_tool
+    def look(
+        query: str,
+        notes: Annotated[str, InjectedState("notes")],
+        store: Annotated[Any, InjectedStore()],
+        call_id: Annotated[str, InjectedToolCallId],
+        runtime: ToolRuntime[Any, Any],
+    ) -> str:
+        """Looks."""
+        word = store.get(("shelf",), "key").value["word"]
+        return f"{query} {notes} {word} {call_id} {runtime.tool_call_id}"
+
+    store = InMemoryStore()
+    store.put(("shelf",), "key", {"word": "kept"})
+    agent = agent_of([look], store=store, state_schema=Noted)
+    agent.model.turns.extend(
+        [[search("look")], [call("look", query="where", notes="forged", call_id="forged")], "Done."]
+    )
+    messages = await agent.move({"messages": [HumanMessage("Please.")], "notes": "mine"}, how)
+    assert last(messages).text == "where mine kept call-2 call-2"
+    assert list(langchain_tool(look).input.json_schema["properties"]) == ["query"]
+
+
+@BOTH
+async def test_artifacts_commands_and_streamed_words_are_langchains_own(how: str) -> None:
+    @lc_tool(response_format="content_and_artifact")
+    def draw(runtime: ToolRuntime[Any, Any]) -> tuple[str, dict[str, int]]:
+        """Draws."""
+        runtime.stream_writer("drawing")
+        return "drawn", {"pixels": 3}
+
+    @lc_tool
+    def note(call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Notes."""
+        return Command(update={"notes": "noted", "messages": [ToolMessage("kept", tool_call_id=call_id)]})
+
+    agent = agent_of([draw, note], state_schema=Noted)
+    agent.model.turns.extend([[search("draw note")], [call("draw"), call("note")], "Done."])
+    given, config = {"messages": [HumanMessage("Please.")]}, {"configurable": {"thread_id": "main"}}
+    modes = ["custom", "values"]
+    if how == "invoke":
+        streamed = list(agent.graph.stream(given, config, stream_mode=modes))
+    else:
+        streamed = [each async for each in agent.graph.astream(given, config, stream_mode=modes)]
+    values = streamed[-1][1]
+    assert [each for mode, each in streamed if mode == "custom"] == ["drawing"]
+    assert values["notes"] == "noted"
+    told = {message.text: message.artifact for message in answers(values["messages"])[1:]}
+    assert told == {"drawn": {"pixels": 3}, "kept": None}
+
+
+@BOTH
+async def test_a_tools_own_ways_with_errors_stay_its_own(how: str) -> None:
+    def fail() -> str:
+        """Fails."""
+        raise ToolException("the shelf is empty")
+
+    class Size(BaseModel):
+        inches: int = Field(ge=1)
+
+    events: list[Evidence] = []
+    handled = StructuredTool.from_function(fail, handle_tool_error=True)
+    lenient = StructuredTool.from_function(
+        lambda inches: "cut",
+        name="cut",
+        description="Cuts.",
+        args_schema=Size,
+        handle_validation_error="inches, please",
+    )
+    strict = StructuredTool.from_function(lambda inches: "cut", name="saw", description="Saws.", args_schema=Size)
+    agent = agent_of([handled, lenient, strict], options={"observer": events.append})
+    wrong = {"inches": -77}
+    turns: Turns = [[search("fail cut saw")], [call("fail"), call("cut", **wrong), call("saw", **wrong)], "Done."]
+    shown = {message.name: message for message in answers(await agent.ask(turns, how))}
+    assert shown["fail"].text == "the shelf is empty"
+    assert shown["cut"].text == "inches, please"
+    assert "VALIDATION_ERROR" in shown["saw"].text
+    assert "77" not in shown["saw"].text
+    assert {shown[name].status for name in ("fail", "cut", "saw")} == {"error"}
+    outcomes = {event.tool: event.outcome for event in events if isinstance(event, CallEvidence)}
+    assert (outcomes["fail"], outcomes["cut"], outcomes["saw"]) == ("TOOL_ERROR", "TOOL_ERROR", "VALIDATION_ERROR")
+
+
+@pytest.mark.parametrize("inner", [True, False], ids=["retry-inside", "retry-outside"])
+@BOTH
+async def test_retries_and_callbacks_work_and_the_hooks_see_every_try_that_the_gate_let_through(
+    how: str, *, inner: bool
+) -> None:
+    tries: list[int] = []
+    reports: list[CallReport] = []
+
+    @lc_tool
+    def flaky() -> str:
+        """Fails twice."""
+        tries.append(len(tries))
+        if len(tries) < 3:
+            raise ConnectionError("gone")
+        return "through"
+
+    @tool
+    def steady() -> str:
+        """Does it."""
+        return "done"
+
+    retry = ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False)
+    agent = agent_of(
+        [flaky, steady],
+        before=[] if inner else [retry],
+        after=[retry] if inner else [],
+        options={"hooks": Hooks(after_call=reports.append)},
+    )
+    heard = Heard()
+    turns: Turns = [[search("flaky steady")], [call("flaky"), call("steady")], "Done."]
+    messages = await agent.ask(turns, how, config={"callbacks": [heard]})
+    assert {message.text for message in answers(messages)[1:]} == {"through", "done"}
+    assert sorted(heard.tools) == ["flaky", "flaky", "flaky", "search_tools", "steady"]
+    assert len(reports) == (2 if inner else 4)
+
+
+@BOTH
+async def test_an_exception_of_a_tool_ends_the_run_as_langchain_means_it_to(how: str) -> None:
+    @lc_tool
+    def broken() -> str:
+        """Breaks."""
+        raise ConnectionError("gone")
+
+    seen: list[Exception] = []
+    agent = agent_of([broken], options={"hooks": Hooks(on_error=lambda error, call: seen.append(error))})
+    with pytest.raises(ConnectionError):
+        await agent.ask([[search("broken")], [call("broken")], "Done."], how)
+    assert [type(error) for error in seen] == [ConnectionError]
+
+
+@BOTH
+async def test_a_tool_that_returns_directly_ends_the_run_but_its_repair_does_not(how: str) -> None:
+    @lc_tool(return_direct=True)
+    def answer(question: str, state: Annotated[Any, InjectedState("messages")]) -> str:
+        """Answers."""
+        return f"{question} is 42 after {len(state)}"
+
+    agent = agent_of([answer])
+    turns = [[call("answer", question="it")], [call("answer")], [call("answer", question="it")]]
+    messages = await agent.ask(turns, how)
+    hidden, wrong, ended = answers(messages)
+    assert "SEARCH_REQUIRED" in hidden.text
+    assert "VALIDATION_ERROR" in wrong.text
+    assert messages[-1] is ended
+    assert ended.text == "it is 42 after 6"
+
+
+@BOTH
+async def test_an_approval_between_call_and_result_is_waited_for_also_by_another_process(how: str) -> None:
+    ran: list[str] = []
+
+    @lc_tool
+    def pay(euros: int) -> str:
+        """Pays."""
+        ran.append(f"{euros}")
+        return "paid"
+
+    saver = InMemorySaver()
+
+    def process() -> Agent:
+        return agent_of([pay], after=[HumanInTheLoopMiddleware(interrupt_on={"pay": True})], checkpointer=saver)
+
+    asked = await process().ask([[search("pay")], [call("pay", euros=5)]], how)
+    assert not ran
+    assert len(answers(asked)) == 1
+    later = process()
+    later.model.turns.append("Done.")
+    # Nothing runs twice and nothing is taken for interrupted: the approved call had never begun.
+    assert last(await later.move(APPROVED, how)).text == "paid"
+    assert ran == ["5"]
+
+
+@BOTH
+async def test_a_tool_that_interrupts_itself_goes_on_with_the_answer_also_in_another_process(how: str) -> None:
+    events: list[Evidence] = []
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        return f"paid {interrupt('how much?')}"
+
+    saver = InMemorySaver()
+
+    def process() -> Agent:
+        return agent_of([pay], checkpointer=saver, options={"observer": events.append})
+
+    await process().ask([[search("pay")], [call("pay")]], how)
+    later = process()
+    later.model.turns.append("Done.")
+    assert last(await later.move(Command(resume="7"), how)).text == "paid 7"
+    outcomes = [event.outcome for event in events if isinstance(event, CallEvidence) and event.tool == "pay"]
+    assert outcomes == ["SUSPENDED", "ok"]
+
+
+def test_hints_of_mcp_tools_say_what_a_restart_may_repeat() -> None:
+    def listed() -> str:
+        """Lists."""
+        return ""
+
+    hinted = StructuredTool.from_function(listed, metadata={"readOnlyHint": True, "idempotentHint": False})
+    assert (langchain_tool(hinted).read_only, langchain_tool(hinted).idempotent) == (True, False)
+    assert langchain_tool(hinted, read_only=False).repeatable is False
+    assert langchain_tool(listed).repeatable is False
+
+
+@pytest.mark.parametrize("wrong", [lambda: None, 5, object()])
+def test_what_is_no_tool_is_refused_in_one_sentence(wrong: Callable[..., Any]) -> None:
+    with pytest.raises(ConfigurationError, match="langchain_tool: needs a BaseTool or a function"):
+        langchain_tool(wrong)
+
+
+def test_another_dialect_refuses_langchains_tools_when_it_mounts() -> None:
+    def listed() -> str:
+        """Lists."""
+        return ""
+
+    with pytest.raises(DialectError, match="listed: only langchain runs it"):
+        mount_agent([langchain_tool(listed)], dialect=ANTHROPIC_MESSAGES)
+
+
+async def test_without_a_graph_dispatch_invokes_the_tool() -> None:
+    @lc_tool
+    def double(number: int) -> str:
+        """Doubles."""
+        return str(2 * number)
+
+    run = mount_agent([langchain_tool(double)], dialect=LANGCHAIN_MESSAGES).mount(run_id="run-1")
+    asked = AIMessage("", tool_calls=[{"name": "double", "args": {"number": 4}, "id": "a", "type": "tool_call"}])
+    (message,) = await run.dispatch([asked])
+    assert message.text == "8"
