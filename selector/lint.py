@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
 from typing import Any, Final
 
 from indexer.catalog_file import CatalogTool
@@ -46,6 +47,9 @@ class Finding:
     detail: Mapping[str, Any] = field(default_factory=dict)
     """Names and numbers; which ones depends on the code."""
 
+
+_LONGEST_NAME: Final = 128
+"""The longest name that a catalog may hold; longer ones, as a foreign tool set may have, are not compared."""
 
 _SAYS_NOTHING: Final = frozenset(
     "api call description endpoint function method none null operation placeholder run tbd todo tool use used using"
@@ -131,15 +135,22 @@ def _documented(schema: Any, root: Mapping[str, Any]) -> bool:
 def _with_similar_names(names: Sequence[str]) -> Iterator[Finding]:
     spelled: dict[str, list[str]] = {}
     for name in names:
-        spelled.setdefault(name.casefold(), []).append(name)
+        if len(name) <= _LONGEST_NAME:
+            spelled.setdefault(name.casefold(), []).append(name)
     pairs = [(same[0], other) for same in spelled.values() for other in same[1:]]
-    replaced: dict[tuple[int, str], str] = {}
-    for folded, same in spelled.items():
-        for at in range(len(folded)):
-            shorter = folded[:at] + folded[at + 1 :]
-            # One character more than another name, or another one in the same place.
-            pairs += [(same[0], spelled[shorter][0])] if shorter in spelled else []
-            pairs.append((replaced.setdefault((at, shorter), same[0]), same[0]))
+    # Names of one length after the other, so that what each is without one character need not all be held at once.
+    for _, folded_names in groupby(sorted(spelled, key=len), key=len):
+        replaced: dict[tuple[int, str], str] = {}
+        for folded in folded_names:
+            first = spelled[folded][0]
+            for at in range(len(folded)):
+                shorter = folded[:at] + folded[at + 1 :]
+                # One character more than another name, or another one in the same place.
+                if shorter in spelled:
+                    pairs.append((first, spelled[shorter][0]))
+                other = replaced.setdefault((at, shorter), first)
+                if other != first:
+                    pairs.append((other, first))
     for group in groups(names, pairs):
         yield Finding(code=Code.SIMILAR_NAMES, tools=group)
 

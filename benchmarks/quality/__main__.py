@@ -20,13 +20,14 @@ from typing import Any, Final
 
 from benchmarks.quality.encoder import read_encoder
 from benchmarks.quality.groups import FOLDS, found_sets, groups_of, in_vain
-from benchmarks.quality.measure import RANKERS, Measured, label_of, measure
+from benchmarks.quality.measure import RANKERS, WITH_VECTORS, Measured, label_of, measure
 from benchmarks.quality.tables import as_json, markdown, progress_line
 from indexer.adapters.progress import shown_progress
 from indexer.ports import VectorCache
 from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
 from models.errors import ModelError
+from models.hashing import HashingEmbedder
 from selector.adapters.evaluation_files import SetFiles, read_set_file
 from selector.commands.opening import vectors_in
 from selector.tool_sets import one_surface, surfaces_of
@@ -45,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rankers = _chosen(parser, "--rankers", arguments.rankers, RANKERS)
     sets = _chosen(parser, "--sets", arguments.sets, found_sets(arguments.bench))
     try:
-        encoders = _encoders(arguments.baseline_model)
+        encoders = _encoders(arguments.baseline_model, rankers)
         with vectors_in(arguments.cache) as cache:
             measured = [_measured(name, rankers, encoders, arguments, cache) for name in sets]
     except ToolSurfaceError as error:
@@ -67,15 +68,22 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rankers", metavar="A,B", help=f"only some of: {', '.join(RANKERS)}")
     parser.add_argument("--fold", choices=FOLDS, default="dev", help="of sets with folds (default: %(default)s)")
     parser.add_argument(
-        "--sample", type=int, default=300, metavar="N", help="queries of each group, 0 all (default: %(default)s)"
+        "--sample", type=_count, default=300, metavar="N", help="queries of each group, 0 all (default: %(default)s)"
     )
     parser.add_argument(
-        "--names", type=int, default=200, metavar="N", help="tools of each set asked by name (default: %(default)s)"
+        "--names", type=_count, default=200, metavar="N", help="tools of each set asked by name (default: %(default)s)"
     )
     parser.add_argument("--baseline-model", type=Path, metavar="DIR", help="a second encoder: an ONNX export")
     parser.add_argument("--cache", type=Path, metavar="FILE", help="remembers the vectors of catalogs between runs")
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     return parser
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("needs 0 or more")
+    return value
 
 
 def _chosen(parser: argparse.ArgumentParser, option: str, asked: str | None, known: Sequence[str]) -> Sequence[str]:
@@ -87,8 +95,10 @@ def _chosen(parser: argparse.ArgumentParser, option: str, asked: str | None, kno
     return chosen
 
 
-def _encoders(baseline: Path | None) -> dict[str, Embedder]:
-    """By label; the encoder of the package has none."""
+def _encoders(baseline: Path | None, rankers: Sequence[str]) -> dict[str, Embedder]:
+    """By label, the one in the package without; one that embeds nothing where only words are asked."""
+    if set(WITH_VECTORS).isdisjoint(rankers):
+        return {"": HashingEmbedder(dimension=8)}
     encoders: dict[str, Embedder] = {"": default_embedder()}
     if baseline is not None:
         second = read_encoder(baseline)

@@ -35,7 +35,6 @@ from surface.ranking import Ranker
 
 WITH_VECTORS: Final = ("hybrid", "dense", "rrf", "rrf bm25")
 """Rankers that there are once for each encoder. `rrf` fuses our two legs, `rrf bm25` plain BM25 and the encoder."""
-WORDS_ONLY: Final = ("lexical", "bm25", "bm25+parameters")
 RANKERS: Final = ("hybrid", "lexical", "dense", "rrf", "rrf bm25", "bm25", "bm25+parameters")
 NAMED: Final = ("hybrid", "lexical")
 """Rankers that are asked for tools by name: those that are ever served."""

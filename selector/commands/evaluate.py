@@ -220,7 +220,10 @@ def _write_per_query(path: Path, reports: Sequence[SetReport]) -> None:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise argparse.ArgumentTypeError("needs at least one name")
+    return names
 
 
 def _two_rankers(text: str) -> tuple[str, ...]:
