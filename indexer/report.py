@@ -14,7 +14,7 @@ from surface.errors import CatalogError
 
 SHOWN_REFUSALS = 20
 
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
+REASONS: tuple[tuple[type[Exception], str], ...] = (
     (CanaryError, "canaries"),
     (ActivationConflictError, "conflict"),
     (CatalogError, "catalog"),
@@ -83,7 +83,7 @@ def failure_json(error: Exception) -> dict[str, Any]:
     """A deploy that failed, for a program: what was served is still served."""
     failure: dict[str, Any] = {
         "outcome": "failed",
-        "reason": next((reason for kind, reason in _REASONS if isinstance(error, kind)), "other"),
+        "reason": next((reason for kind, reason in REASONS if isinstance(error, kind)), "other"),
         "error": str(error),
     }
     if isinstance(error, CanaryError):
