@@ -1,4 +1,4 @@
-"""BM25 as it usually comes, to be compared with: Lucene's formula and defaults, no stop words, no stemming.
+"""BM25 as it usually comes, to be compared with: Lucene's formula and defaults, stop words, plural endings.
 
     idf(t)      = ln(1 + (N - n(t) + 0.5) / (n(t) + 0.5))
     score(q, d) = sum over the words t of q, repeated ones again, of
@@ -6,7 +6,10 @@
 
 A document is one text: the name and the description, and where parameters are asked for, the names and descriptions
 of the outer ones. Words are runs of letters and digits, cut where a small letter meets a capital and at underscores,
-in small letters. Equal scores stand in the order of names; a tool that shares no word is no answer.
+in small letters, without English function words and without plural endings (Harman's S stemmer); both make it much
+stronger on everyday requests. Equal scores stand in the order of names; a tool that shares no word is no answer.
+
+It has its own words on purpose: a baseline stays what it is when the lexical rule of `surface` changes.
 """
 
 from __future__ import annotations
@@ -27,6 +30,12 @@ from surface.ranking import RankRequest
 
 K1: Final = 1.2
 B: Final = 0.75
+
+_FUNCTION_WORDS: Final = frozenset(
+    "a about all am an and any are as at be been but by can could did do does for from had has have he her his how i "
+    "if in into is it its me my no not of on or our out please she should so some such than that the their them then "
+    "there these they this to up us was we were what when where which who will with would you your".split()
+)
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
@@ -85,4 +94,13 @@ def _document(tool: CatalogTool, *, parameters: bool) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(_HUMP.sub(" ", text))]
+    found = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
+    return [_singular(word) for word in found if word not in _FUNCTION_WORDS]
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and word[-4:-3] not in ("a", "e"):
+        return word[:-3] + "y"
+    if word.endswith("es") and word[-3:-2] not in ("a", "e", "o"):
+        return word[:-1]
+    return word[:-1] if word.endswith("s") and word[-2:-1] not in ("u", "s") else word

@@ -40,11 +40,18 @@ def _ranked(ranker: Ranker, query: str, *, limit: int = 5) -> dict[str, float]:
 
 
 def test_bm25_is_the_formula_it_says_it_is() -> None:
-    """`a` is 2 words long and `bb` 4, so 3 on average; `copy` stands in one of them, once."""
-    ranker = PlainBm25([_tool("a", "copy"), _tool("bb", "move the file")], parameters=False)
+    """`one` is 2 words long and `two` 4, so 3 on average; `copy` stands in one of them, once."""
+    ranker = PlainBm25([_tool("one", "copy"), _tool("two", "move old files")], parameters=False)
     idf = log(1 + (2 - 1 + 0.5) / (1 + 0.5))
-    assert _ranked(ranker, "COPY") == {"a": pytest.approx(idf / (1 + 1.2 * (0.25 + 0.75 * 2 / 3)))}
-    assert _ranked(ranker, "copy copy") == {"a": pytest.approx(2 * idf / (1 + 1.2 * (0.25 + 0.75 * 2 / 3)))}
+    assert _ranked(ranker, "COPY") == {"one": pytest.approx(idf / (1 + 1.2 * (0.25 + 0.75 * 2 / 3)))}
+    assert _ranked(ranker, "copy copy") == {"one": pytest.approx(2 * idf / (1 + 1.2 * (0.25 + 0.75 * 2 / 3)))}
+
+
+def test_bm25_counts_words_without_function_words_and_plural_endings() -> None:
+    ranker = PlainBm25([_tool("listCities", "All the boxes of us"), _tool("other", "Nothing else")], parameters=False)
+    for query in ("city", "Boxes", "LIST"):
+        assert list(_ranked(ranker, query)) == ["listCities"]
+    assert _ranked(ranker, "of the us") == {}
 
 
 def test_bm25_reads_parameters_only_where_it_is_told_to() -> None:
