@@ -10,7 +10,8 @@
         ├── BuildError                the embedder answered something that is no set of unit vectors
         ├── ArtefactError             the bytes of an index version or a release are not what they should be
         ├── StoreError                the store cannot be read or written; names the place and the fix
-        │   └── NotPublishedError     a release names versions that the store does not hold (any more)
+        │   ├── NotPublishedError     a release names versions that the store does not hold (any more)
+        │   └── StoreUnavailableError it cannot be reached just now; trying again may help
         └── ActivationConflictError   another deploy became active in between
 
 A wrong catalog is `surface.errors.CatalogError`; what the embedding model raises is `models.errors.ModelError`.
@@ -114,6 +115,10 @@ class NotPublishedError(StoreError):
             f"application {application}, surface {surface}: version {version}{more} is not in the store; publish it "
             "before it is activated: deploy again"
         )
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be reached just now; the same call, made again, may succeed."""
 
 
 class ActivationConflictError(IndexerError):

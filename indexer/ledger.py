@@ -3,6 +3,8 @@
     activations   which release became active when, oldest first; the last line is what is served
     releases      the releases that can be activated again, the most recently active first
     versions      the index versions that are published and not pruned
+    writing       copies of versions that are being written, and no version names yet
+    leaving       copies that are to be deleted, and no version will ever name again
 
 Rules kept here:
 
@@ -19,7 +21,7 @@ Not done here: where a ledger is kept, and where the bytes are (`ports.ArtefactS
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -42,6 +44,8 @@ KEPT_RELEASES = 64
 KEPT_SURFACES = 100_000
 """The most surfaces that the kept releases may have in all, the active one apart."""
 
+Place = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{0,32}$")]
+"""For stores without locks: what makes one copy of a version different from every other, earlier or later one."""
 Moment = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(UTC))]
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
@@ -69,8 +73,19 @@ class KeptVersion(BaseModel):
     """When it was published last; a deploy that finds it there publishes it again."""
     size: Annotated[int, Field(strict=True, ge=0)]
     """Bytes of its files."""
-    place: Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{0,32}$")] = ""
-    """For stores without locks: what makes this copy's place its own, never used again for another."""
+    place: Place = ""
+
+
+class Copy(BaseModel):
+    """One copy of an index version that no `KeptVersion` names."""
+
+    model_config = _FROZEN
+
+    surface: Key
+    version: Version
+    place: Place
+    since: Moment
+    """When its writing began, or when the version it was a copy of was published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +98,8 @@ class Pruning:
     """Ids of the releases that cannot be activated again."""
     versions: tuple[KeptVersion, ...]
     """The versions whose bytes go."""
+    leaving: tuple[Copy, ...]
+    """The copies to delete, once no ledger can name them any more; `Ledger.cleared` of them follows."""
 
     @property
     def size(self) -> int:
@@ -100,6 +117,8 @@ class Ledger(BaseModel):
     activations: tuple[Activation, ...] = ()
     releases: tuple[Release, ...] = ()
     versions: tuple[KeptVersion, ...] = ()
+    writing: tuple[Copy, ...] = ()
+    leaving: tuple[Copy, ...] = ()
 
     @property
     def active(self) -> Release | None:
@@ -114,8 +133,25 @@ class Ledger(BaseModel):
         """The kept version of a surface."""
         return next((one for one in self.versions if (one.surface, one.version) == (surface, version)), None)
 
+    def announced(self, manifest: IndexManifest, *, at: datetime, place: str) -> Ledger:
+        """With a copy that is about to be written."""
+        copy = Copy(surface=manifest.surface, version=manifest.version, place=place, since=moment(at))
+        return self.model_copy(update={"writing": (*self.writing, copy)})
+
+    def is_announced(self, place: str) -> bool:
+        """Whether the copy in this place may still become a version's; a `pruned` in between says no."""
+        return any(one.place == place for one in self.writing)
+
+    def cleared(self, places: Collection[str]) -> Ledger:
+        """Without the leaving copies in these places, which are deleted."""
+        leaving = tuple(one for one in self.leaving if one.place not in places)
+        return self if len(leaving) == len(self.leaving) else self.model_copy(update={"leaving": leaving})
+
     def published(self, manifest: IndexManifest, *, at: datetime, place: str = "") -> Ledger:
-        """With a version that was published at this moment; one that is there is the newer for it."""
+        """With a version that was published at this moment; one that is there is the newer for it.
+
+        A copy of it that was named before leaves.
+        """
         known = self.version(manifest.surface, manifest.version)
         entry = KeptVersion(
             surface=manifest.surface,
@@ -126,7 +162,15 @@ class Ledger(BaseModel):
         )
         others = (one for one in self.versions if one is not known)
         versions = sorted((*others, entry), key=lambda one: (one.surface, one.version))
-        return self.model_copy(update={"versions": tuple(versions)})
+        writing = tuple(one for one in self.writing if one.place != place)
+        leaving = self.leaving if known is None or known.place == place else (*self.leaving, _copy(known))
+        return self.model_copy(update={"versions": tuple(versions), "writing": writing, "leaving": leaving})
+
+    def withdrawn(self, place: str) -> Ledger:
+        """With an announced copy that nobody needs any more leaving."""
+        writing = tuple(one for one in self.writing if one.place != place)
+        needless = tuple(one for one in self.writing if one.place == place)
+        return self.model_copy(update={"writing": writing, "leaving": (*self.leaving, *needless)})
 
     def activated(self, release: Release, *, expected: str | None, at: datetime) -> Ledger:
         """With another release active; the same ledger where it is active already.
@@ -167,10 +211,15 @@ class Ledger(BaseModel):
         for one in self.versions:
             stays = (one.surface, one.version) in used or one.published >= limit
             (left if stays else gone).append(one)
+        abandoned = tuple(one for one in self.writing if one.since < limit)
+        writing = tuple(one for one in self.writing if one.since >= limit)
+        leaving = (*self.leaving, *abandoned, *(_copy(one) for one in gone if one.place))
+        update = {"releases": kept, "versions": tuple(left), "writing": writing, "leaving": leaving}
         return Pruning(
-            ledger=self.model_copy(update={"releases": kept, "versions": tuple(left)}),
+            ledger=self.model_copy(update=update),
             releases=tuple(one.id for one in dropped),
             versions=tuple(gone),
+            leaving=leaving,
         )
 
     def to_bytes(self) -> bytes:
@@ -208,6 +257,10 @@ def moment(at: datetime) -> datetime:
 
 def _named_by(releases: Iterable[Release]) -> set[tuple[str, str]]:
     return {(surface, released.version) for one in releases for surface, released in one.surfaces.items()}
+
+
+def _copy(version: KeptVersion) -> Copy:
+    return Copy(surface=version.surface, version=version.version, place=version.place, since=version.published)
 
 
 def _affordable(releases: Iterable[Release], *, room: int) -> list[Release]:

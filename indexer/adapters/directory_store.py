@@ -32,15 +32,17 @@ from pathlib import Path
 from indexer.adapters.directory_files import read, remove, sync_folder, told_as_store_errors, write
 from indexer.artefact import MAX_MANIFEST_BYTES, Artefact, read_manifest
 from indexer.errors import ArtefactError, NotPublishedError, StoreError
+from indexer.folder_name import folder_of, key_of
 from indexer.ledger import MAX_LEDGER_BYTES, Ledger, Pruning, empty_ledger, read_ledger
 from indexer.release import Release
-from surface.identity import is_key
 
 _MANIFEST = "manifest.json"
 _LEDGER = "ledger.json"
 _VERSION = re.compile(r"[0-9a-f]{32}")
 _RETRY_S = 0.02
 _LOOK_S = 0.2
+_TRIES = 5
+"""How often a version may be pruned and published again under a reader before it gives up."""
 
 
 class DirectoryStore:
@@ -113,12 +115,16 @@ class DirectoryStore:
         Raises `StoreError` where it is not there or cannot be read, `ArtefactError` where it is damaged.
         """
         folder = self._version(application, surface, version)
-        try:
-            return self._loaded(folder, application, surface, version)
-        except ArtefactError:
-            if self.ledger(application).version(surface, version) is None:
-                raise StoreError(f"{folder}: version {version} of surface {surface} was pruned") from None
-            raise
+        for _ in range(_TRIES):
+            before = _identity(folder)
+            try:
+                return self._loaded(folder, application, surface, version)
+            except ArtefactError:
+                if self.ledger(application).version(surface, version) is None:
+                    break
+                if _identity(folder) == before:
+                    raise
+        raise StoreError(f"{folder}: version {version} of surface {surface} was pruned or replaced while it was read")
 
     def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
         """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
@@ -242,24 +248,21 @@ class DirectoryStore:
                 names = [entry.name for entry in folder.iterdir()]
             except FileNotFoundError:
                 return []
-        return sorted(name for name in map(_decoded, names) if name is not None)
+        return sorted(name for name in map(key_of, names) if name is not None)
 
     def _home(self, application: str) -> Path:
-        return self._root / "applications" / _encoded("application", application)
+        return self._root / "applications" / folder_of("application", application)
 
     def _version(self, application: str, surface: str, version: str) -> Path:
         if _VERSION.fullmatch(version) is None:
             raise StoreError("version: needs 32 hexadecimal digits")
-        return self._home(application) / "versions" / _encoded("surface", surface) / version
+        return self._home(application) / "versions" / folder_of("surface", surface) / version
 
 
-def _encoded(field: str, key: str) -> str:
-    """A key as a folder name: `.` and `..` are keys too, and dot files are easily overlooked."""
-    if not is_key(key):
-        raise StoreError(f"{field}: needs 1-64 characters of A-Z a-z 0-9 _ . -")
-    return "%2E" + key[1:] if key.startswith(".") else key
-
-
-def _decoded(folder: str) -> str | None:
-    key = "." + folder.removeprefix("%2E") if folder.startswith("%2E") else folder
-    return key if is_key(key) else None
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder stands there now; None for none."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_ctime_ns

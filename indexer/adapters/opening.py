@@ -1,18 +1,77 @@
-"""Opens a store by what `--store` names: a directory."""
+"""Opens a store by what `--store` names.
+
+    DIR                                              a directory; file:///… says the same
+    redis://[user:password@]host[:port][/db]         Redis or Valkey; rediss:// over TLS
+    redis+cluster://[user:password@]host[:port]      a cluster of either; rediss+cluster:// over TLS
+    s3://bucket/prefix  gs://…  az://…               an object store
+
+A password may stand in the variable `PASSWORD_VARIABLE` instead, where no list of processes shows it; for object
+stores everything secret does, in the provider's own variables. The libraries of a kind are imported when a store of
+that kind is opened, so each needs only its own extra.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.errors import StoreError
 from indexer.ports import ArtefactStore
 
+PASSWORD_VARIABLE: Final = "TOOLSURFACE_STORE_PASSWORD"  # noqa: S105 - the name of a variable, not its content
+_REDIS: Final = ("redis", "rediss", "redis+cluster", "rediss+cluster")
+_OBJECTS: Final = ("s3", "gs", "az")
 
-def open_store(location: str, *, there: bool = False) -> ArtefactStore:
-    """The store at a location. Raises `StoreError` where it cannot be one, or `there` asks for one and none is."""
-    if not location:
-        raise StoreError("--store: needs a directory")
-    if there and not Path(location).is_dir():
-        raise StoreError(f"--store: {location} is no directory; deploy makes it, or mend the path")
-    return DirectoryStore(location)
+
+def open_store(location: str, *, there: bool = False, environ: Mapping[str, str] = os.environ) -> ArtefactStore:
+    """The store at a location; a server is not connected before it is used.
+
+    Raises `StoreError`, with one sentence that holds no password, where the location cannot be one, the library for
+    such a store is not installed, or `there` asks for a directory that exists and none does.
+    """
+    before, colon, _ = location.partition("://")
+    scheme = before if colon else "file"
+    if not location or scheme not in ("file", *_REDIS, *_OBJECTS):
+        known = ", ".join(f"{one}://" for one in (*_REDIS, *_OBJECTS))
+        raise StoreError(f"--store: needs a directory or one of {known}")
+    try:
+        if scheme in _REDIS:
+            return _redis(location, password=environ.get(PASSWORD_VARIABLE))
+        if scheme in _OBJECTS:
+            return _objects(location, allow_http=environ.get("AWS_ALLOW_HTTP", "").lower() == "true")
+        path = _path(location)
+    except ValueError as error:
+        raise StoreError(f"--store: {error}") from None
+    except ModuleNotFoundError as error:
+        extra = "redis" if scheme in _REDIS else "object-store"
+        raise StoreError(
+            f"--store: {scheme}:// needs {error.name}, which the extra brings: pip install 'toolsurface[{extra}]'"
+        ) from None
+    if there and not path.is_dir():
+        raise StoreError(f"--store: {path} is no directory; deploy makes it, or mend the path")
+    return DirectoryStore(path)
+
+
+def _path(location: str) -> Path:
+    if not location.startswith("file://"):
+        return Path(location)
+    parts = urlsplit(location)
+    if parts.netloc or not parts.path.startswith("/"):
+        raise ValueError("file:// needs three slashes and a whole path, or say the path alone")
+    return Path(unquote(parts.path))
+
+
+def _redis(url: str, *, password: str | None) -> ArtefactStore:
+    from indexer.adapters import redis_link, redis_store  # noqa: PLC0415 - see the head of this file
+
+    return redis_store.redis_store(redis_link.read_redis_url(url, password=password))
+
+
+def _objects(url: str, *, allow_http: bool) -> ArtefactStore:
+    from indexer.adapters import object_store  # noqa: PLC0415 - see the head of this file
+
+    return object_store.object_store(object_store.read_object_url(url), allow_http=allow_http)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from indexer.adapters.opening import open_store
+from indexer.adapters.opening import PASSWORD_VARIABLE, open_store
 from indexer.errors import StoreError
 from indexer.ports import ArtefactStore
 from surface.adapters.command_line import WrongUseError
@@ -15,8 +15,19 @@ from surface.identity import is_key
 
 def add_store(parser: argparse.ArgumentParser) -> None:
     """`--store`, and `--json` beside it."""
-    parser.add_argument("--store", required=True, metavar="DIR", help="the directory that selectors read")
+    add_store_location(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines for people")
+
+
+def add_store_location(parser: argparse.ArgumentParser) -> None:
+    """`--store` alone; `store_of` opens what it names."""
+    parser.add_argument(
+        "--store",
+        required=True,
+        metavar="STORE",
+        help="where releases are kept: a directory, redis://host:6379/0, redis+cluster://host:6379 (rediss… for TLS), "
+        f"s3://bucket/prefix, gs://… or az://…; a password may stand in ${PASSWORD_VARIABLE}",
+    )
 
 
 def add_application(parser: argparse.ArgumentParser) -> None:

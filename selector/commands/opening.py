@@ -1,4 +1,4 @@
-"""What more than one command does first: opens a store, makes threads, reads numbers."""
+"""What more than one command does first: opens a library, makes threads, reads numbers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
 
-from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.faiss_index import FaissVectorIndex
 from indexer.adapters.lexical_index import ArrayLexicalIndex
 from indexer.adapters.vector_cache import VectorFile
 from indexer.errors import IndexerError
 from indexer.index import open_index
-from indexer.ports import VectorCache
+from indexer.ports import ArtefactStore, VectorCache
 from models.embedder import Embedder
 from models.errors import ModelError
 from selector.errors import SelectorError
 from selector.library import Change, Library
-from surface.adapters.command_line import WrongUseError, say
+from surface.adapters.command_line import say
 from surface.errors import CatalogError
 from surface.protocol import MAX_LIMIT
 
@@ -28,14 +27,7 @@ FAILURES = (IndexerError, ModelError, SelectorError, CatalogError)
 open_artefact = partial(open_index, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
 
 
-def store_in(folder: Path) -> DirectoryStore:
-    """The store in a folder; raises WrongUseError where there is none."""
-    if not folder.is_dir():
-        raise WrongUseError(f"--store: {folder} is no directory; deploy there first, or mend the path")
-    return DirectoryStore(folder)
-
-
-def library_over(store: DirectoryStore, embedder: Embedder) -> Library:
+def library_over(store: ArtefactStore, embedder: Embedder) -> Library:
     """The library of a store, read once; what cannot be served is told on standard error."""
     library = Library(store=store, open_artefact=open_artefact, model=embedder.manifest.identity)
     for change in library.refresh():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
+from indexer.commands.arguments import add_store_location, store_of
 from models.adapters.onnx import default_embedder
-from selector.commands.opening import FAILURES, library_over, limit, ranking_threads, store_in
+from selector.commands.opening import FAILURES, library_over, limit, ranking_threads
 from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say
 from surface.errors import RankerUnavailable
@@ -19,7 +19,7 @@ from surface.ranking import RankRequest
 def _configure_rank(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("surface", metavar="SURFACE", help="the surface's key")
     parser.add_argument("query", metavar="QUERY", help="what is wanted, in plain words")
-    parser.add_argument("--store", type=Path, required=True, metavar="DIR", help="the store that deploys publish to")
+    add_store_location(parser)
     parser.add_argument("--application", metavar="A", help="whose surface (default: the only application there is)")
     parser.add_argument("--limit", type=limit, default=8, metavar="N", help="names to show (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -30,7 +30,7 @@ def _rank(arguments: argparse.Namespace) -> None:
         raise WrongUseError("SURFACE: needs 1-64 characters of A-Z a-z 0-9 _ . -")
     if not arguments.query.strip():
         raise WrongUseError("QUERY: is blank; say in a few words what is wanted")
-    store = store_in(arguments.store)
+    store = store_of(arguments)
     embedder = default_embedder(threads=1)
     library = library_over(store, embedder)
     application = _application(arguments.application, sorted(library.served))

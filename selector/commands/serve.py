@@ -6,12 +6,12 @@ import argparse
 import logging
 from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
 
+from indexer.commands.arguments import add_store_location, store_of
 from models.adapters.onnx import default_embedder
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
-from selector.commands.opening import FAILURES, library_over, positive, ranking_threads, store_in, told
+from selector.commands.opening import FAILURES, library_over, positive, ranking_threads, told
 from selector.library import Change
 from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError
@@ -20,7 +20,7 @@ LOG = logging.getLogger("toolsurface.selector")
 
 
 def _configure_serve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--store", type=Path, required=True, metavar="DIR", help="the store that deploys publish to")
+    add_store_location(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
@@ -30,7 +30,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    store = store_in(arguments.store)
+    store = store_of(arguments)
     try:
         bound = bind(arguments.host, arguments.port)
     except OSError as error:

@@ -15,7 +15,7 @@ from indexer.adapters.directory_store import DirectoryStore
 from indexer.artefact import Artefact
 from indexer.errors import ArtefactError, StoreError
 from indexer.ledger import empty_ledger
-from tests.contracts.artefact_store_contract import ArtefactStoreContract, Damage, damaged, loaded
+from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
 from tests.indexer.samples import NOW, artefact, release
 
 # Dies the n-th time that something in the staging folder is opened or renamed.
@@ -67,7 +67,7 @@ def folder_of(root: Path, one: Artefact) -> Path:
     return root / "applications" / one.manifest.application / "versions" / one.manifest.surface / one.version
 
 
-class TestDirectoryStore(ArtefactStoreContract):
+class TestDirectoryStore(ActivationHints, ArtefactStoreContract):
     @pytest.fixture
     def root(self, tmp_path: Path) -> Path:
         return tmp_path / "store"

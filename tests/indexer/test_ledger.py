@@ -15,6 +15,7 @@ from indexer.errors import ArtefactError, StoreError
 from indexer.ledger import Ledger, empty_ledger, read_ledger
 from indexer.release import Release, ReleasedSurface
 from tests.indexer.samples import NOW, artefact, json_values, release
+from tests.strategies import LAW
 
 ONE, OTHER = artefact("a"), artefact("b")
 
@@ -36,6 +37,7 @@ def test_a_ledger_survives_its_bytes() -> None:
     assert read_ledger(empty_ledger("app").to_bytes(), application="app") == empty_ledger("app")
 
 
+@LAW
 @given(st.sampled_from(sorted(json.loads(filled().to_bytes()))), json_values)
 def test_any_json_in_any_field_gives_a_ledger_or_an_artefact_error(field: str, value: Any) -> None:
     data = json.dumps(json.loads(filled().to_bytes()) | {field: value}).encode()
@@ -67,11 +69,15 @@ def test_a_name_that_no_application_may_have_is_a_store_error() -> None:
 
 def test_the_oldest_lines_and_releases_are_forgotten() -> None:
     ledger = filled()
-    for number in range(rules.KEPT_ACTIVATIONS + 5):
-        ledger = with_release(ledger, release(ONE, deploy=f"n{number}"))
+    lines = ledger.activations[-1:] * (rules.KEPT_ACTIVATIONS - 1)
+    releases = [ledger.releases[0], *(release(ONE, deploy=f"old{at}") for at in range(rules.KEPT_RELEASES - 2))]
+    ledger = ledger.model_copy(update={"activations": lines, "releases": tuple(releases)})
+    for number in range(3):
+        ledger = with_release(ledger, release(ONE, deploy=f"new{number}"))
     assert len(ledger.activations) == rules.KEPT_ACTIVATIONS
+    assert [one.deploy for one in ledger.activations[-3:]] == ["new0", "new1", "new2"]
     assert len(ledger.releases) == rules.KEPT_RELEASES
-    assert ledger.activations[-1].deploy == f"n{rules.KEPT_ACTIVATIONS + 4}"
+    assert ledger.releases[-1].deploy == f"old{rules.KEPT_RELEASES - 5}"
     assert read_ledger(ledger.to_bytes(), application="app") == ledger
 
 

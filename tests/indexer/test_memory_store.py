@@ -6,10 +6,10 @@ import pytest
 
 from indexer.artefact import Artefact
 from indexer.memory_store import MemoryStore
-from tests.contracts.artefact_store_contract import ArtefactStoreContract, Damage, damaged
+from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged
 
 
-class TestMemoryStore(ArtefactStoreContract):
+class TestMemoryStore(ActivationHints, ArtefactStoreContract):
     @pytest.fixture
     def store(self) -> MemoryStore:
         return MemoryStore()

@@ -1,0 +1,191 @@
+"""A store in an object store (S3, Google Cloud Storage, Azure Blob Storage) through obstore.
+
+    <bucket>/<prefix>/applications/<application>/ledger.json
+                                                /versions/<surface>/<version>/<place>/  manifest.json and the files
+
+Rules kept here:
+
+1. The ledger is made with a put that refuses to overwrite, and replaced with one that compares its ETag. A service
+   that knows no such put cannot be a store; nothing here falls back to hoping.
+2. Credentials, region and endpoint come from the provider's own variables (AWS_…, GOOGLE_…, AZURE_…), never from the
+   URL.
+3. Nobody is told of an activation; followers look again when their time has come.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import obstore
+from obstore import exceptions as refusals
+from obstore.store import ObjectStore, from_url
+
+from indexer.errors import StoreError, StoreUnavailableError
+from indexer.folder_name import folder_of, key_of
+from indexer.ledger import MAX_LEDGER_BYTES
+from indexer.placed_store import PlacedStore
+from indexer.shelf import Address, FoundLedger
+
+SCHEMES: Final = ("s3", "gs", "az")
+_RANGE_BYTES: Final = 16 * 1024 * 1024
+"""The most that is asked for in one request, which has a minute."""
+_NO_BUCKET: Final = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
+
+
+def read_object_url(url: str) -> str:
+    """The URL without a slash at its end; raises ValueError that names the part, and never quotes a secret."""
+    parts = urlsplit(url)
+    if not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError(f"needs {parts.scheme}://bucket[/prefix] and no more; credentials come from the environment")
+    return url.rstrip("/")
+
+
+def object_store(url: str, *, allow_http: bool = False) -> PlacedStore:
+    """The store at a URL that `read_object_url` has read; raises `StoreError` where the provider's settings lack."""
+    try:
+        opened = from_url(
+            url,
+            client_options={"timeout": "60s", "connect_timeout": "5s", "allow_http": allow_http},
+            retry_config={"max_retries": 4, "retry_timeout": timedelta(seconds=20)},
+        )
+    except (refusals.BaseError, ValueError) as error:
+        raise StoreError(f"{url}: cannot be opened ({_shown(error)}); set the provider's variables") from None
+    return placed_in(opened, name=url)
+
+
+def placed_in(opened: ObjectStore, *, name: str) -> PlacedStore:
+    """The store in an object store that is open already, with credentials of your own choice, say."""
+    return PlacedStore(ObjectShelf(opened, name=name), new_place=lambda: secrets.token_hex(8))
+
+
+class ObjectShelf:
+    """Implements `indexer.shelf.Shelf`; threads may share it."""
+
+    def __init__(self, opened: ObjectStore, *, name: str) -> None:
+        self._opened = opened
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The URL."""
+        return self._name
+
+    def ledger_name(self, application: str) -> str:
+        """The path of a ledger."""
+        return f"{_home(application)}/ledger.json"
+
+    def applications(self) -> tuple[str, ...]:
+        """Every application that anything was ever written for."""
+        with self._told():
+            listed = obstore.list_with_delimiter(self._opened, "applications")
+        names = (key_of(prefix.rstrip("/").rpartition("/")[2]) for prefix in listed["common_prefixes"])
+        return tuple(name for name in names if name is not None)
+
+    def read_ledger(self, application: str) -> FoundLedger:
+        """The ledger and its ETag."""
+        path = self.ledger_name(application)
+        with self._told():
+            try:
+                found = obstore.get(self._opened, path)
+            except FileNotFoundError as error:
+                if any(sign in str(error) for sign in _NO_BUCKET):
+                    raise
+                return FoundLedger(data=None, tag=None)
+            meta = found.meta
+            if meta["size"] > MAX_LEDGER_BYTES:
+                raise StoreError(f"{self._name}: {path}: is larger than {MAX_LEDGER_BYTES:,} bytes; delete it")
+            tag = {name: meta.get(name) for name in ("e_tag", "version")}
+            return FoundLedger(data=bytes(found.bytes()), tag={key: value for key, value in tag.items() if value})
+
+    def replace_ledger(self, application: str, data: bytes, *, tag: Any) -> bool:
+        """Conditional put; raises `StoreError` where the service knows none."""
+        if tag == {}:
+            raise StoreError(f"{self._name}: gives its objects no ETag; {_UNFIT}")
+        with self._told():
+            try:
+                obstore.put(self._opened, self.ledger_name(application), data, mode=tag or "create")
+            except (refusals.AlreadyExistsError, refusals.PreconditionError):
+                return False
+        return True
+
+    def prepare(self, application: str, *, size: int) -> None:  # noqa: ARG002 - nobody says how much room there is
+        """Makes and deletes an object."""
+        path = f"{_home(application)}/probe"
+        with self._told():
+            obstore.put(self._opened, path, b"probe")
+            obstore.delete(self._opened, path)
+
+    def write(self, address: Address, files: Mapping[str, bytes]) -> None:
+        """One object per file; large ones go up in parts."""
+        for name, data in files.items():
+            with self._told():
+                obstore.put(self._opened, f"{_folder(address)}/{name}", data)
+
+    def read(self, address: Address, name: str, *, ceiling: int) -> bytes | None:
+        """A file, in ranges."""
+        path = f"{_folder(address)}/{name}"
+        with self._told():
+            try:
+                size = min(obstore.head(self._opened, path)["size"], ceiling + 1)
+                ranges = range(0, size, _RANGE_BYTES)
+                parts = [
+                    bytes(obstore.get_range(self._opened, path, start=at, end=min(at + _RANGE_BYTES, size)))
+                    for at in ranges
+                ]
+            except FileNotFoundError:
+                return None
+        return b"".join(parts)
+
+    def delete(self, address: Address) -> None:
+        """Deletes every object of a copy."""
+        with self._told():
+            for found in obstore.list(self._opened, _folder(address)):
+                obstore.delete(self._opened, [one["path"] for one in found])
+
+    def announce(self, application: str) -> None:
+        """Nothing: an object store has nobody to tell."""
+
+    def wait_for_change(self, timeout_s: float) -> None:
+        """Waits all the time it was given."""
+        time.sleep(timeout_s)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise StoreError(f"{self._name}: the bucket is not there; make it, or mend the name") from error
+        except (refusals.PermissionDeniedError, refusals.UnauthenticatedError) as error:
+            raise StoreError(
+                f"{self._name}: access denied ({type(error).__name__}); needs the right to list, get, put and delete"
+            ) from error
+        except (refusals.NotSupportedError, NotImplementedError) as error:
+            raise StoreError(f"{self._name}: cannot replace an object conditionally; {_UNFIT}") from error
+        except (refusals.BaseError, OSError) as error:
+            raise StoreUnavailableError(
+                f"{self._name}: cannot be reached now ({_shown(error)}); see that it runs and this machine may connect"
+            ) from error
+
+
+_UNFIT = "it cannot be a store: two deploys could overwrite each other; use a directory, Redis or another object store"
+
+
+def _home(application: str) -> str:
+    return f"applications/{folder_of('application', application)}"
+
+
+def _folder(address: Address) -> str:
+    surface = folder_of("surface", address.surface)
+    return f"{_home(address.application)}/versions/{surface}/{address.version}/{address.place}"
+
+
+def _shown(error: Exception) -> str:
+    """The kind of an error and how its message begins; the rest quotes whole answers."""
+    first = str(error).strip().splitlines()[:1]
+    return f"{type(error).__name__}: {first[0][:200]}" if first else type(error).__name__

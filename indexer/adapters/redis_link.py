@@ -1,0 +1,211 @@
+"""A connection to Redis or Valkey, one server or a cluster, and what its refusals mean.
+
+    redis://[user:password@]host[:port][/db][?namespace=N]     one server
+    redis+cluster://[user:password@]host[:port][?namespace=N]  a cluster, found from any of its nodes
+    rediss://…, rediss+cluster://…                             the same over TLS; certificates are verified
+
+Rules kept here:
+
+1. A password is never shown: messages name scheme, host and port.
+2. Every error of the client is one `StoreError`; where trying again may help, it is a `StoreUnavailableError`.
+3. Nothing waits for ever: five seconds for a connection, thirty for an answer, a few tries within seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import redis
+from redis import exceptions as refusals
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.cluster import RedisCluster
+from redis.retry import Retry
+
+from indexer.errors import StoreError, StoreUnavailableError
+
+Client: TypeAlias = "redis.Redis | RedisCluster"
+SCHEMES: Final = ("redis", "rediss", "redis+cluster", "rediss+cluster")
+_TLS_FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+_TRIES: Final = 4
+_CONNECT_S, _ANSWER_S = 5.0, 30.0
+_MEANINGS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[StoreError], str], ...]] = (
+    (
+        (
+            refusals.AuthenticationError,
+            refusals.AuthorizationError,
+            refusals.AuthenticationWrongNumberOfArgsError,
+        ),
+        StoreError,
+        "refuses the user or the password; mend the URL, or the variable that holds the password",
+    ),
+    (refusals.NoPermissionError, StoreError, "the user lacks a right ({shown}); grant it"),
+    (refusals.OutOfMemoryError, StoreError, "its memory is full; prune, or raise maxmemory"),
+    (
+        refusals.ReadOnlyError,
+        StoreUnavailableError,
+        "is a replica just now; name the primary, or wait for the failover",
+    ),
+)
+_PASSING: Final = (
+    refusals.ConnectionError,
+    refusals.TimeoutError,
+    refusals.ClusterError,
+    refusals.AskError,
+    refusals.TryAgainError,
+    refusals.RedisClusterException,
+    OSError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedisPlace:
+    """What a URL says."""
+
+    tls: bool
+    cluster: bool
+    host: str
+    port: int
+    database: int
+    namespace: str
+    """What every key begins with, so that several stores may share a server."""
+    user: str | None
+    password: str | None
+    tls_files: tuple[tuple[str, str], ...]
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        """The place without user and password."""
+        scheme = f"redis{'s' if self.tls else ''}{'+cluster' if self.cluster else ''}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}" + (f"/{self.database}" if self.database else "")
+
+
+def read_redis_url(url: str, *, password: str | None = None) -> RedisPlace:
+    """What the URL says; raises ValueError that names the part, and never quotes a password.
+
+    `password` is used where the URL has none.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 6379
+    except ValueError:
+        raise ValueError("a port or an address that cannot be; needs redis://host:6379/0") from None
+    cluster = parts.scheme.endswith("+cluster")
+    if not parts.hostname or parts.fragment:
+        raise ValueError("needs redis://[user:password@]host[:port][/db]; escape # / ? @ in a password as %23 %2F …")
+    database = parts.path.strip("/")
+    if not re.fullmatch(r"[0-9]{0,6}", database) or (cluster and database not in ("", "0")):
+        raise ValueError("after the host only the number of a database may follow, and none in a cluster")
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    unknown = sorted(set(query) - {"namespace", *_TLS_FILES})
+    if unknown:
+        raise ValueError(f"?{ascii(unknown[0])[1:-1]}: unknown; known are namespace, {', '.join(_TLS_FILES)}")
+    namespace = query.get("namespace", "toolsurface")
+    if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", namespace) is None:
+        raise ValueError("?namespace: needs 1-64 characters of A-Z a-z 0-9 _ . -")
+    tls = parts.scheme.startswith("rediss")
+    if not tls and len(query.keys() - {"namespace"}) > 0:
+        raise ValueError("certificates are for rediss:// and rediss+cluster://")
+    return RedisPlace(
+        tls=tls,
+        cluster=cluster,
+        host=parts.hostname,
+        port=port,
+        database=int(database or 0),
+        namespace=namespace,
+        user=unquote(parts.username) if parts.username else None,
+        password=unquote(parts.password) if parts.password else password,
+        tls_files=tuple((name, query[name]) for name in _TLS_FILES if name in query),
+    )
+
+
+class RedisLink:
+    """Connects on first use, and again after a loss; threads may share it."""
+
+    def __init__(self, place: RedisPlace) -> None:
+        self.place = place
+        self._opening = Lock()
+        self._client: Client | None = None
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """The client for any key, its errors told as ours."""
+        with self._told():
+            yield self._opened()
+
+    @contextmanager
+    def node(self, key: str) -> Iterator[redis.Redis]:
+        """A client of the one server that holds a key now; where that moves meanwhile, try again."""
+        with self._told():
+            client = self._opened()
+            if isinstance(client, redis.Redis):
+                yield client
+                return
+            try:
+                node = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
+                yield client.get_redis_connection(node)
+            except (refusals.ConnectionError, refusals.TimeoutError, refusals.AskError, refusals.ReadOnlyError):
+                client.nodes_manager.initialize()  # MovedError is an AskError
+                raise
+
+    def _opened(self) -> Client:
+        with self._opening:
+            if self._client is None:
+                self._client = _connected(self.place)
+            return self._client
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (refusals.RedisError, refusals.RedisClusterException, OSError) as error:
+            raise _as_ours(error, self.place) from error
+
+
+def _connected(place: RedisPlace) -> Client:
+    options: dict[str, Any] = {
+        "username": place.user,
+        "password": place.password,
+        "socket_connect_timeout": _CONNECT_S,
+        "socket_timeout": _ANSWER_S,
+        "health_check_interval": 30,
+        "client_name": "toolsurface",
+    }
+    if place.tls:
+        options |= {"ssl": True, **dict(place.tls_files)}
+    retry = Retry(ExponentialWithJitterBackoff(base=0.1, cap=1.0), _TRIES)
+    if place.cluster:
+        return RedisCluster(host=place.host, port=place.port, retry=retry, **options)
+    return redis.Redis(host=place.host, port=place.port, db=place.database, retry=retry, **options)
+
+
+def _as_ours(error: Exception, place: RedisPlace) -> StoreError:
+    for kinds, ours, meaning in _MEANINGS:
+        if isinstance(error, kinds):
+            return ours(f"{place.name}: {meaning.format(shown=_shown(error))}")
+    if isinstance(error, refusals.AskError) and not place.cluster:
+        return StoreError(f"{place.name}: is a node of a cluster; say redis+cluster:// instead of redis://")
+    if isinstance(error, refusals.RedisClusterException) and "not enabled" in str(error):
+        return StoreError(f"{place.name}: is no cluster; say redis:// instead of redis+cluster://")
+    if isinstance(error, refusals.ResponseError) and str(error).startswith("MISCONF"):
+        return StoreError(f"{place.name}: cannot save to its own disk and takes no writes; mend that server")
+    if isinstance(error, _PASSING):
+        return StoreUnavailableError(
+            f"{place.name}: cannot be reached now ({_shown(error)}); see that it runs and that this machine may connect"
+        )
+    return StoreError(f"{place.name}: refused with {_shown(error)}")
+
+
+def _shown(error: Exception) -> str:
+    """The kind of an error and how its message begins: never what was sent."""
+    first = str(error).strip().splitlines()[:1]
+    return f"{type(error).__name__}: {first[0][:200]}" if first else type(error).__name__

@@ -1,0 +1,258 @@
+"""A store in Redis ≥ 7 or Valkey, one server or a cluster.
+
+    <namespace>:applications                                    the names of the applications
+    <namespace>:{<application>}:ledger                          what is active, was active, and is kept
+    <namespace>:{<application>/<surface>/<version>/<place>}:…    one copy: manifest, and each file in chunks of 4 MiB
+
+Rules kept here:
+
+1. The ledger is replaced by a script that compares it with what was read, by its SHA-1: the only two keys that must
+   agree are one.
+2. Files are written in chunks, so that no single command holds up other clients of the server. The keys of one copy
+   share a slot, so that one copy is on one server; copies spread over a cluster.
+3. What was written counts once a replica has it too, where there is one. So a failover that loses the last moments
+   loses them whole: it cannot keep a ledger whose files are gone.
+4. Everything is read from primaries.
+5. A server that may evict keys without an expiry (`allkeys-…` under a `maxmemory`) is refused before a deploy: it
+   would forget what is active.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha1
+from itertools import islice
+from threading import Lock
+from typing import Any, Final
+
+import redis
+from redis import exceptions as refusals
+
+from indexer.adapters.redis_link import RedisLink, RedisPlace
+from indexer.artefact import FILES, MAX_FILE_BYTES
+from indexer.errors import StoreError, StoreUnavailableError
+from indexer.ledger import MAX_LEDGER_BYTES
+from indexer.placed_store import MANIFEST, PlacedStore
+from indexer.shelf import Address, FoundLedger
+from surface.identity import is_key
+
+CHUNK_BYTES: Final = 4 * 1024 * 1024
+_NOTHING: Final = sha1(b"", usedforsecurity=False).hexdigest()
+_REPLICA_MS: Final = 10_000
+_SETTLED: Final = "settled"
+_TRIES: Final = 3
+_AT_ONCE: Final = 64
+"""Chunks deleted in one command."""
+_REPLACE: Final = """
+if redis.sha1hex(redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+return 1
+"""
+
+
+def redis_store(place: RedisPlace) -> PlacedStore:
+    """The store at a place; connects on first use."""
+    return PlacedStore(RedisShelf(RedisLink(place)), new_place=lambda: secrets.token_hex(8))
+
+
+class RedisShelf:
+    """Implements `indexer.shelf.Shelf`; threads may share it."""
+
+    def __init__(self, link: RedisLink) -> None:
+        self._link = link
+        self._namespace = link.place.namespace
+        self._listening = Lock()
+        self._channel: Any = None
+
+    @property
+    def name(self) -> str:
+        """The place without user and password."""
+        return self._link.place.name
+
+    def ledger_name(self, application: str) -> str:
+        """The key of a ledger."""
+        return f"{self._namespace}:{{{application}}}:ledger"
+
+    def applications(self) -> tuple[str, ...]:
+        """Every application that a ledger was written for."""
+        with self._link.client() as client:
+            members: set[bytes] = client.smembers(self._applications)  # type: ignore[assignment]  # not awaitable here
+        names = (member.decode("ascii", "replace") for member in members)
+        return tuple(name for name in names if is_key(name))
+
+    def read_ledger(self, application: str) -> FoundLedger:
+        """The ledger, from the primary."""
+        data = self._bytes(self.ledger_name(application), ceiling=MAX_LEDGER_BYTES)
+        return FoundLedger(data=data or None, tag=sha1(data, usedforsecurity=False).hexdigest())
+
+    def replace_ledger(self, application: str, data: bytes, *, tag: str) -> bool:
+        """Compare-and-swap; returns when a replica has it, where there is one."""
+        key = self.ledger_name(application)
+        with self._link.client() as client:
+            if tag == _NOTHING:
+                client.sadd(self._applications, application)
+            replaced = client.eval(_REPLACE, 1, key, tag, data)
+        if not replaced:
+            return False
+        self._settle(f"{self._namespace}:{{{application}}}:settled", "the change is made, but a failover may undo it")
+        return True
+
+    def prepare(self, application: str, *, size: int) -> None:
+        """Writes and deletes a key; raises `StoreError` where the server may evict, or has no room by its own count."""
+        key = f"{self._namespace}:{{{application}}}:probe"
+        with self._link.node(key) as node:
+            memory = _asked(node, "memory")
+        most, policy = int(memory.get("maxmemory", 0)), str(memory.get("maxmemory_policy", ""))
+        if most and policy.startswith("allkeys"):
+            raise StoreError(
+                f"{self.name}: evicts keys when its memory is full (maxmemory-policy {policy}), the active release "
+                "too; set it to noeviction or to one of volatile-…, or use another server"
+            )
+        free = most - int(memory.get("used_memory", 0))
+        if most and free < size:
+            raise StoreError(
+                f"{self.name}: {size:,} bytes are needed and {max(0, free):,} are free; prune, or raise maxmemory"
+            )
+        with self._link.client() as client:
+            client.set(key, b"probe", px=_REPLICA_MS)
+
+    def write(self, address: Address, files: Mapping[str, bytes]) -> None:
+        """Writes chunk after chunk; returns when a replica has them, where there is one."""
+        for batch in _batches(self._chunks(address, files)):
+            with self._link.client() as client, client.pipeline(transaction=False) as pipeline:
+                for key, data in batch:
+                    pipeline.set(key, data)
+                pipeline.execute()
+        self._settle(self._key(address, _SETTLED), "nothing is activated")
+
+    def read(self, address: Address, name: str, *, ceiling: int) -> bytes | None:
+        """A file, chunk after chunk; None where its first one is missing."""
+        chunks: list[bytes] = []
+        left = ceiling + 1
+        for key in self._keys(address, name, size=ceiling):
+            chunk = self._bytes(key, ceiling=min(left, CHUNK_BYTES) - 1)
+            if not chunk:
+                break
+            chunks.append(chunk)
+            left -= len(chunk)
+            if len(chunk) < CHUNK_BYTES or not left:
+                break
+        if not chunks and not self._exists(self._key(address, name)):
+            return None
+        return b"".join(chunks)
+
+    def delete(self, address: Address) -> None:
+        """Deletes a copy, the last chunks first: what a kill leaves still begins with a first chunk, and is found."""
+        with self._link.client() as client:
+            for name in (*FILES, MANIFEST, _SETTLED):
+                found: list[list[str]] = []
+                keys = self._keys(address, name, size=MAX_FILE_BYTES)
+                while (batch := list(islice(keys, _AT_ONCE))) and client.exists(*batch):
+                    found.append(batch)
+                for batch in reversed(found):
+                    client.unlink(*batch)
+
+    def announce(self, application: str) -> None:
+        """Publishes the application's name; whoever cannot be reached looks again anyway."""
+        try:
+            with self._link.client() as client:
+                client.publish(self._activations, application)
+        except StoreError:
+            return
+
+    def wait_for_change(self, timeout_s: float) -> None:
+        """Listens; without a connection it only waits."""
+        deadline = time.monotonic() + timeout_s
+        if self._listening.acquire(blocking=False):
+            try:
+                with self._link.client() as client:
+                    if self._channel is None:
+                        self._channel = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+                        self._channel.subscribe(self._activations)
+                    while (left := deadline - time.monotonic()) > 0:
+                        if self._channel.get_message(timeout=left) is not None:
+                            return
+            except StoreError:
+                self._channel = None
+            finally:
+                self._listening.release()
+        time.sleep(max(0.0, deadline - time.monotonic()))
+
+    @property
+    def _applications(self) -> str:
+        return f"{self._namespace}:applications"
+
+    @property
+    def _activations(self) -> str:
+        return f"{self._namespace}:activations"
+
+    def _key(self, address: Address, name: str, chunk: int = 0) -> str:
+        copy = f"{address.application}/{address.surface}/{address.version}/{address.place}"
+        return f"{self._namespace}:{{{copy}}}:{name}:{chunk}"
+
+    def _keys(self, address: Address, name: str, *, size: int) -> Iterator[str]:
+        """The keys of a file of this size; one for an empty file."""
+        return (self._key(address, name, chunk) for chunk in range(max(1, -(-size // CHUNK_BYTES))))
+
+    def _chunks(self, address: Address, files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+        for name, data in files.items():
+            view = memoryview(data)
+            for at, key in enumerate(self._keys(address, name, size=len(data))):
+                yield key, bytes(view[at * CHUNK_BYTES : (at + 1) * CHUNK_BYTES])
+
+    def _bytes(self, key: str, *, ceiling: int) -> bytes:
+        """At most one byte more than the ceiling, however large the value is; nothing where there is none."""
+        with self._link.client() as client:
+            data: bytes = client.getrange(key, 0, ceiling)  # type: ignore[assignment]
+            return data
+
+    def _exists(self, key: str) -> bool:
+        with self._link.client() as client:
+            return bool(client.exists(key))
+
+    def _settle(self, key: str, otherwise: str) -> None:
+        """Returns when a replica of the server that holds `key` has all that was written there before."""
+        for left in reversed(range(_TRIES)):
+            try:
+                with self._link.node(key) as node:
+                    if not int(_asked(node, "replication").get("connected_slaves", 0)):
+                        return
+                    with node.pipeline(transaction=False) as pipeline:
+                        # WAIT is about the writes of its own connection, and what came before them.
+                        pipeline.set(key, b"1")
+                        pipeline.execute_command("WAIT", 1, _REPLICA_MS)  # type: ignore[no-untyped-call]
+                        _, replicas = pipeline.execute()
+            except StoreUnavailableError:
+                if not left:
+                    raise
+                continue
+            if not replicas:
+                raise StoreUnavailableError(
+                    f"{self.name}: no replica has confirmed a write within {_REPLICA_MS / 1000:g} s: {otherwise}; "
+                    "see how the replicas are, and try again"
+                )
+            return
+
+
+def _batches(chunks: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
+    """The chunks in the same order, as many at a time as weigh little more than one."""
+    batch, weight = list[tuple[str, bytes]](), 0
+    for key, data in chunks:
+        batch.append((key, data))
+        weight += len(data)
+        if weight >= CHUNK_BYTES:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
+
+
+def _asked(node: redis.Redis, section: str) -> Mapping[str, Any]:
+    """What the server says of itself; nothing where this user may not ask."""
+    try:
+        found: Mapping[str, Any] = node.info(section)
+    except refusals.NoPermissionError:
+        return {}
+    return found

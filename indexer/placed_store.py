@@ -1,0 +1,220 @@
+"""A store over a technology without locks: every promise rests on the ledger's compare-and-swap.
+
+Rules kept here:
+
+1. A copy of a version is written to a place of its own, which is never used again. So whoever deletes late, however
+   late, deletes what nobody can name any more, and not what was published meanwhile.
+2. A copy is announced in the ledger before it is written, and named by a version there once it is whole. Deleting goes
+   the other way: the ledger says that the copy leaves, it is deleted, the ledger forgets it. So a process that dies
+   at any point leaves copies that the next `prune` finds, and nothing that a reader can name is ever half there.
+3. A reader that finds a copy gone looks into the ledger again: either the version has another copy, or it was pruned.
+
+Not done here: the bytes (`shelf.Shelf`), and what may be activated or pruned (`ledger.Ledger`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import datetime
+
+from indexer.artefact import MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_manifest
+from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
+from indexer.ledger import MAX_LEDGER_BYTES, Copy, KeptVersion, Ledger, Pruning, empty_ledger, read_ledger
+from indexer.release import Release
+from indexer.shelf import Address, Shelf
+
+MANIFEST = "manifest.json"
+_TRIES = 100
+"""Each lost compare-and-swap means that somebody else's succeeded."""
+_COPIES = 3
+"""How often a copy may be pruned away under a reader or a writer before it gives up."""
+
+
+class PlacedStore:
+    """Implements `indexer.ports.ArtefactStore` over a shelf; threads may share it where they may share the shelf."""
+
+    def __init__(self, shelf: Shelf, *, new_place: Callable[[], str]) -> None:
+        """`new_place` gives 1-32 hexadecimal digits that it never gives again."""
+        self._shelf = shelf
+        self._new_place = new_place
+
+    def applications(self) -> tuple[str, ...]:
+        """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`."""
+        return tuple(sorted(name for name in self._shelf.applications() if self._is_served(name)))
+
+    def ledger(self, application: str) -> Ledger:
+        """Everything about an application at this moment; raises `StoreError`, `ArtefactError`."""
+        nothing = empty_ledger(application)  # refuses what no application may be called
+        data = self._shelf.read_ledger(application).data
+        return nothing if data is None else self._parsed(data, application)
+
+    def active(self, application: str) -> Release | None:
+        """The release that is active now; raises `StoreError`, `ArtefactError`."""
+        return self.ledger(application).active
+
+    def prepare(self, application: str, *, size: int) -> None:
+        """Raises `StoreError` where the shelf takes no writes or is known to have no room."""
+        empty_ledger(application)
+        self._shelf.prepare(application, size=size)
+
+    def publish(self, artefact: Artefact, *, at: datetime) -> None:
+        """Keeps an index version; one that is there and sound is left alone. Raises `StoreError`, `ArtefactError`."""
+        artefact.verify()
+        manifest = artefact.manifest
+        for _ in range(_COPIES):
+            known = self.ledger(manifest.application).version(manifest.surface, manifest.version)
+            if known is None or not self._is_sound(manifest, known):
+                place = self._written(artefact, at=at)
+            else:
+                place = known.place
+            with suppress(_CopyGoneError):
+                self._record(manifest, at=at, place=place, damaged=known.place if known is not None else None)
+                return
+        raise StoreUnavailableError(
+            f"{self._shelf.name}: version {manifest.version} of surface {manifest.surface} was pruned each time it was "
+            "published; prune when no deploy runs, or leave younger versions alone"
+        )
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        """An index version, every byte verified.
+
+        Raises `StoreError` where it is not there or is pruned meanwhile, `ArtefactError` where it is damaged.
+        """
+        for _ in range(_COPIES):
+            known = self.ledger(application).version(surface, version)
+            if known is None:
+                break
+            try:
+                return self._loaded(application, known)
+            except ArtefactError:
+                now = self.ledger(application).version(surface, version)
+                if now is not None and now.place == known.place:
+                    raise
+        raise StoreError(
+            f"{self._shelf.name}: application {application}, surface {surface}: version {version} is not in the store"
+        )
+
+    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+        """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
+        self._change(release.application, lambda ledger: ledger.activated(release, expected=expected, at=at))
+        self._shelf.announce(release.application)
+
+    def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
+        """Deletes what `Ledger.pruned` takes away, and what dead processes left.
+
+        Raises `StoreError`, `ArtefactError`.
+        """
+        done: list[Pruning] = []
+
+        def pruned(ledger: Ledger) -> Ledger:
+            done.append(ledger.pruned(keep=keep, unused_since=unused_since))
+            return ledger if done[-1].ledger == ledger else done[-1].ledger
+
+        self._change(application, pruned)
+        self._delete(application, done[-1].leaving)
+        return done[-1]
+
+    def wait_for_change(self, timeout_s: float) -> None:
+        """Returns when an activation may have happened, at the latest after `timeout_s` seconds."""
+        self._shelf.wait_for_change(timeout_s)
+
+    def _written(self, artefact: Artefact, *, at: datetime) -> str:
+        """The place of a new copy, announced and whole."""
+        manifest, place = artefact.manifest, self._new_place()
+        self._change(manifest.application, lambda ledger: ledger.announced(manifest, at=at, place=place))
+        self._shelf.write(_address(manifest, place), {MANIFEST: manifest.to_bytes(), **artefact.files})
+        return place
+
+    def _record(self, manifest: IndexManifest, *, at: datetime, place: str, damaged: str | None) -> None:
+        """Names the copy in the ledger, or another one that somebody published meanwhile; raises `_CopyGoneError`."""
+
+        def published(ledger: Ledger) -> Ledger:
+            known = ledger.version(manifest.surface, manifest.version)
+            if known is not None and known.place not in (place, damaged):
+                return ledger.published(manifest, at=at, place=known.place).withdrawn(place)
+            if (known is None or known.place != place) and not ledger.is_announced(place):
+                raise _CopyGoneError
+            return ledger.published(manifest, at=at, place=place)
+
+        ledger = self._change(manifest.application, published)
+        superseded = {place, damaged}
+        self._delete(manifest.application, [one for one in ledger.leaving if one.place in superseded])
+
+    def _delete(self, application: str, copies: Iterable[Copy]) -> None:
+        gone = set[str]()
+        for one in copies:
+            address = Address(application=application, surface=one.surface, version=one.version, place=one.place)
+            self._shelf.delete(address)
+            gone.add(one.place)
+        if gone:
+            self._change(application, lambda ledger: ledger.cleared(gone))
+
+    def _change(self, application: str, update: Callable[[Ledger], Ledger]) -> Ledger:
+        """Replaces the ledger by what `update` makes of it, however often others are faster."""
+        nothing = empty_ledger(application)
+        for _ in range(_TRIES):
+            found = self._shelf.read_ledger(application)
+            before = nothing if found.data is None else self._parsed(found.data, application)
+            after = update(before)
+            if after is before:
+                return after
+            data = after.to_bytes()
+            if len(data) > MAX_LEDGER_BYTES:
+                raise StoreError(
+                    f"{self._shelf.name}: application {application}: the ledger would be larger than "
+                    f"{MAX_LEDGER_BYTES:,} bytes; prune the application first"
+                )
+            if self._shelf.replace_ledger(application, data, tag=found.tag):
+                return after
+        raise StoreUnavailableError(
+            f"{self._shelf.name}: application {application}: others were faster {_TRIES} times in a row; try again"
+        )
+
+    def _parsed(self, data: bytes, application: str) -> Ledger:
+        try:
+            return read_ledger(data, application=application)
+        except ArtefactError as error:
+            raise ArtefactError(
+                f"{self._shelf.name}: {self._shelf.ledger_name(application)}: {error}; delete it and deploy again"
+            ) from None
+
+    def _loaded(self, application: str, known: KeptVersion) -> Artefact:
+        where = f"{self._shelf.name}: version {known.version}"
+        address = Address(application=application, surface=known.surface, version=known.version, place=known.place)
+        written = self._shelf.read(address, MANIFEST, ceiling=MAX_MANIFEST_BYTES)
+        if written is None:
+            raise ArtefactError(f"{where}: {MANIFEST} is missing; deploy again")
+        manifest = read_manifest(written)
+        if (manifest.application, manifest.surface, manifest.version) != (application, known.surface, known.version):
+            raise ArtefactError(f"{where}: holds another version than its place says; deploy again")
+        files: dict[str, bytes] = {}
+        for name, entry in manifest.files.items():
+            data = self._shelf.read(address, name, ceiling=entry.size)
+            if data is None:
+                raise ArtefactError(f"{where}: {name} is missing; deploy again")
+            files[name] = data
+        artefact = Artefact(manifest=manifest, files=files)
+        artefact.verify()
+        return artefact
+
+    def _is_sound(self, manifest: IndexManifest, known: KeptVersion) -> bool:
+        try:
+            self._loaded(manifest.application, known)
+        except ArtefactError:
+            return False
+        return True
+
+    def _is_served(self, application: str) -> bool:
+        try:
+            return self.active(application) is not None
+        except ArtefactError:
+            return True  # whoever asks for it is told what is wrong
+
+
+class _CopyGoneError(Exception):
+    """A prune that believed its writer dead has deleted the copy."""
+
+
+def _address(manifest: IndexManifest, place: str) -> Address:
+    return Address(application=manifest.application, surface=manifest.surface, version=manifest.version, place=place)

