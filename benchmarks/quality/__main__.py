@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         encoders = _encoders(arguments.baseline_model, rankers)
         with vectors_in(arguments.cache) as cache:
             measured = [_measured(name, rankers, encoders, arguments, cache) for name in sets]
-    except ToolSurfaceError as error:
+    except (ToolSurfaceError, ModelError) as error:
         _say(f"quality: {error}")
         return 1
     columns = list(dict.fromkeys(label_of(ranker, encoder) for encoder in encoders for ranker in rankers))

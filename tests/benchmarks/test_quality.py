@@ -19,7 +19,6 @@ from benchmarks.quality.fusion import RankFusion
 from benchmarks.quality.names import name_queries
 from indexer.catalog_file import CatalogTool
 from models.adapters.local_files import DEFAULT_MODEL
-from models.errors import ModelError
 from surface.ranking import Ranker
 from surface.testing import ScriptedRanker
 from tests.selector.builders import TOOLS, ask
@@ -143,9 +142,11 @@ def test_a_run_without_sets_is_left_out_and_an_unknown_set_is_wrong_use(
     assert "needs some of azurecli, metatool, mine" in capsys.readouterr().err
 
 
-def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"model\.onnx"):
-        read_encoder(tmp_path)
+def test_a_folder_without_a_model_is_named(bench: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--bench", str(bench), "--baseline-model", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "model.onnx: is not in the folder" in shown.err
 
 
 def test_a_folder_of_an_export_is_read_as_it_is() -> None:
