@@ -1,0 +1,123 @@
+"""The store in a real Redis Cluster of six processes keeps the contract, and deploys go on under a failover."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+import pytest
+from redis.cluster import RedisCluster
+
+from indexer.adapters.redis_link import RedisPlace, read_redis_url
+from indexer.adapters.redis_store import redis_store
+from indexer.artefact import Artefact
+from indexer.errors import ActivationConflictError, StoreError, StoreUnavailableError
+from indexer.placed_store import PlacedStore
+from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
+from tests.indexer.redis_cluster import Cluster, running_cluster
+from tests.indexer.samples import NOW, artefact, release
+
+NAMESPACES = (f"test-{number}" for number in itertools.count())
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def home(cluster: Cluster) -> RedisPlace:
+    return read_redis_url(f"{cluster.url}?namespace={next(NAMESPACES)}")
+
+
+class TestRedisClusterStore(ActivationHints, ArtefactStoreContract):
+    @pytest.fixture
+    def store(self, home: RedisPlace) -> PlacedStore:
+        return redis_store(home)
+
+    @pytest.fixture
+    def twin(self, home: RedisPlace) -> PlacedStore:
+        return redis_store(home)
+
+    @pytest.fixture
+    def damage(self, home: RedisPlace, store: PlacedStore) -> Damage:
+        def change(one: Artefact, name: str) -> None:
+            known = store.ledger("app").version(one.manifest.surface, one.version)
+            assert known is not None
+            copy = f"app/{known.surface}/{known.version}/{known.place}"
+            with RedisCluster(port=home.port, host=home.host) as client:
+                client.set(f"{home.namespace}:{{{copy}}}:{name}:0", damaged(one.files[name]))
+
+        return change
+
+
+def test_one_server_of_a_cluster_is_not_taken_for_a_server_of_its_own(home: RedisPlace, cluster: Cluster) -> None:
+    alone = read_redis_url(cluster.servers[0].url)
+    elsewhere = next(
+        name for name in "abcdefgh" if cluster.primary_of(f"toolsurface:{{{name}}}:ledger").port != alone.port
+    )
+    with pytest.raises(StoreError, match=r"is a node of a cluster; say redis\+cluster://"):
+        redis_store(alone).active(elsewhere)
+
+
+def patiently(do: Callable[[], None]) -> int:
+    """Does it, again where the store says that this may help; how often it said so."""
+    deadline = time.monotonic() + 60
+    for refused in itertools.count():
+        try:
+            do()
+        except StoreUnavailableError:
+            assert time.monotonic() < deadline
+            continue
+        except ActivationConflictError:
+            if not refused:
+                raise  # else an answer was lost, and it is active
+        return refused
+    raise AssertionError
+
+
+def test_deploys_go_on_while_the_primary_of_the_ledger_is_killed(tmp_path: Path) -> None:
+    with running_cluster(tmp_path) as cluster:
+        home = read_redis_url(cluster.url)
+        store, reader = redis_store(home), redis_store(home)
+        versions = [artefact(f"tool_{number}") for number in range(4)]
+        known = {release(one).id: one for one in versions}
+        store.publish(versions[0], at=NOW)
+        store.activate(release(versions[0]), expected=None, at=NOW)
+        over = Event()
+
+        def read() -> tuple[int, int]:
+            whole = refused = 0
+            while not over.is_set():
+                try:
+                    active = reader.active("app")
+                    assert active is not None
+                    assert loaded(reader, known[active.id]).files == known[active.id].files
+                    whole += 1
+                except StoreUnavailableError:
+                    refused += 1
+            return whole, refused
+
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(read)
+            try:
+                cluster.primary_of("toolsurface:{app}:ledger").stop()
+                for before, after in itertools.pairwise(versions):
+                    patiently(lambda after=after: store.publish(after, at=NOW))  # type: ignore[misc]
+                    patiently(
+                        lambda before=before, after=after: store.activate(  # type: ignore[misc]
+                            release(after), expected=release(before).id, at=NOW
+                        )
+                    )
+            finally:
+                over.set()
+            whole, _ = reading.result()
+        assert whole
+        assert [one.release for one in reader.ledger("app").activations] == [release(one).id for one in versions]
+        for one in versions:
+            assert loaded(reader, one).files == one.files
