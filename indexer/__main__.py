@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from indexer.commands.deploy import DEPLOY
+from indexer.commands.import_files import IMPORT
 from indexer.commands.inspect import INSPECT
 from indexer.commands.prune import PRUNE
 from indexer.commands.status import STATUS
@@ -13,7 +14,7 @@ from indexer.commands.verify import VERIFY
 from indexer.commands.watch import WATCH
 from surface.adapters.command_line import run
 
-COMMANDS = (DEPLOY, STATUS, ACTIVATE, ROLLBACK, PRUNE, WATCH, VERIFY, INSPECT)
+COMMANDS = (DEPLOY, STATUS, ACTIVATE, ROLLBACK, PRUNE, WATCH, VERIFY, INSPECT, IMPORT)
 
 if __name__ == "__main__":
     sys.exit(run(COMMANDS, "python -m indexer"))

@@ -15,7 +15,14 @@ from itertools import islice
 from typing import Any
 
 try:
-    from jsonschema_rs import Draft202012Validator, FancyRegexOptions, ReferencingError, RegexOptions, ValidationError
+    from jsonschema_rs import (
+        Draft202012Validator,
+        FancyRegexOptions,
+        ReferencingError,
+        RegexOptions,
+        ValidationError,
+        ValidationErrorKind,
+    )
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("needs an extra: pip install 'toolsurface[json-schema]'", name=error.name) from error
 
@@ -43,6 +50,10 @@ class JsonSchemaInput:
         """The schema; a fresh copy each time."""
         schema: dict[str, Any] = json.loads(self._json)
         return schema
+
+    def check(self) -> None:
+        """Compiles the schema now instead of at the first call; raises ConfigurationError where it is none."""
+        _ = self._validator
 
     def validate(self, arguments: Any) -> Any:
         """The arguments themselves; raises InputRejectedError, or ConfigurationError where the schema is none."""
@@ -95,8 +106,20 @@ class JsonSchemaInput:
                 schema, pattern_options=FancyRegexOptions(backtrack_limit=_BACKTRACKS), retriever=_refuse
             )
         except (ValidationError, ReferencingError, ValueError) as error:
+            if isinstance(getattr(error, "kind", None), ValidationErrorKind.Referencing):
+                told = "a $ref leads to nothing inside it, and references outside are never fetched; put it into $defs"
+                raise ConfigurationError(f"schema: {told}") from None
             where = ".".join(map(str, getattr(error, "instance_path", ()))) or "(root)"
             raise ConfigurationError(f"schema.{where}: is no valid JSON Schema (draft 2020-12)") from None
+
+
+def problem_of(schema: Mapping[str, Any]) -> str | None:
+    """What is wrong with a schema as a tool's input, in one sentence; None where it compiles."""
+    try:
+        JsonSchemaInput(schema).check()
+    except ConfigurationError as error:
+        return str(error)
+    return None
 
 
 def _refuse(_uri: str) -> Any:

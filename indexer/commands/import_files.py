@@ -1,0 +1,95 @@
+"""`import`: files of other formats become a catalog file. Nothing is deployed here, and nothing fetched."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from indexer.adapters.catalog_reader import read_catalog_bytes
+from indexer.adapters.progress import shown_progress
+from indexer.errors import IndexerError
+from indexer.importing.importing import Imported, import_catalog
+from indexer.importing.report import catalog_json, import_json, import_lines
+from indexer.importing.source import FORMATS, SourceFile
+from surface.adapters.command_line import Command, CommandFailedError, print_json
+from surface.adapters.json_schema import problem_of
+from surface.adapters.output_file import write_whole
+from surface.errors import CatalogError
+from surface.identity import is_key
+
+_HELP = {
+    "sources": "catalog.json, MCP tools/list results, OpenAPI 3 (JSON or YAML), a provider's tool array, or .jsonl;"
+    " gzipped or not. SERVICE=FILE names the namespace of its tools",
+    "format": "what every file is (default: each file tells)",
+    "rename": "give valid, unique names to tools that have none, instead of refusing them",
+    "strict": "write nothing and fail if any tool is refused",
+}
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sources", nargs="+", metavar="[SERVICE=]FILE", help=_HELP["sources"])
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="where the catalog goes")
+    parser.add_argument("--application", metavar="A", help="whose tools (default: what a catalog file among them says)")
+    parser.add_argument("--surface", metavar="S", help="the surface they belong to; catalog files name their own")
+    parser.add_argument("--deploy", metavar="NAME", help="what to call this deploy, such as a commit")
+    parser.add_argument("--format", choices=FORMATS, help=_HELP["format"])
+    parser.add_argument("--rename", action="store_true", help=_HELP["rename"])
+    parser.add_argument("--strict", action="store_true", help=_HELP["strict"])
+    parser.add_argument("--json", action="store_true", help="the report as one JSON object on standard output")
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    with shown_progress() as progress:
+        imported = import_catalog(
+            [_source(written) for written in arguments.sources],
+            check_schema=problem_of,
+            application=arguments.application,
+            surface=arguments.surface,
+            deploy=arguments.deploy,
+            format=arguments.format,
+            rename_tools=arguments.rename,
+            progress=progress,
+        )
+    failure = _failure(imported, strict=arguments.strict)
+    if failure is None:
+        _write(arguments.output, imported)
+    written = str(arguments.output) if failure is None else None
+    if arguments.json:
+        print_json(import_json(imported, written=written))
+    else:
+        print("\n".join(import_lines(imported, written=written)))
+    if failure is not None:
+        raise CommandFailedError(failure)
+
+
+def _failure(imported: Imported, *, strict: bool) -> str | None:
+    """Why nothing is written, or None."""
+    if not imported.taken:
+        return "no tool could be taken"
+    return "--strict, and tools were refused" if strict and imported.refused_tools else None
+
+
+def _source(written: str) -> SourceFile:
+    service, separator, path = written.partition("=")
+    if not separator or not is_key(service) or Path(written).exists():
+        service, path = "", written
+    return SourceFile(file=Path(path).name, data=read_catalog_bytes(Path(path)), service=service or None)
+
+
+def _write(path: Path, imported: Imported) -> None:
+    document = catalog_json(imported.catalog)
+    data = json.dumps(document, ensure_ascii=False, sort_keys=True, indent=1).encode("utf-8") + b"\n"
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise CommandFailedError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+IMPORT = Command(
+    name="import",
+    summary="make a catalog file of MCP, OpenAPI and provider tool files",
+    configure=_configure,
+    run=_import,
+    failures=(CatalogError, IndexerError),
+)

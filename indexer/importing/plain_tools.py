@@ -1,0 +1,31 @@
+"""Tools as `{"name", "description", "parameters"?, "server"?}`: how tool sets are passed around, mostly as lines.
+
+`server` is the service, unless the file was given one; other fields are not read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from indexer.importing.candidate import Found, found, not_an_object
+from indexer.importing.entries import entries
+from surface.errors import Fault
+
+
+def read_plain(document: Any, *, file: str, service: str | None) -> list[Found]:
+    """The tools of a list or of lines. Raises `CatalogError` for others."""
+    return [_tool(value, where, service) for where, value in entries(document, file=file)]
+
+
+def _tool(value: Any, where: str, service: str | None) -> Found:
+    if isinstance(value, Fault):
+        return value
+    if not isinstance(value, dict):
+        return not_an_object(where)
+    return found(
+        where=where,
+        name=value.get("name"),
+        description=value.get("description"),
+        schema=value.get("parameters"),
+        service=value.get("server") if service is None else service,
+    )
