@@ -1,4 +1,4 @@
-"""`import`: files of other formats become a catalog file. Nothing is deployed here, and nothing fetched."""
+"""`toolsurface import`: files of other formats become a catalog file. Nothing is deployed here, and nothing fetched."""
 
 from __future__ import annotations
 
