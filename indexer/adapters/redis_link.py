@@ -8,7 +8,7 @@ Rules kept here:
 
 1. A password is never shown: messages name scheme, host and port.
 2. Every error of the client is one `StoreError`; where trying again may help, it is a `StoreUnavailableError`.
-3. Nothing waits for ever: five seconds for a connection, thirty for an answer, a few tries within seconds.
+3. Nothing waits for ever: five seconds for a connection, ten for an answer, and three more tries.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from indexer.errors import StoreError, StoreUnavailableError
 Client: TypeAlias = "redis.Redis | RedisCluster"
 SCHEMES: Final = ("redis", "rediss", "redis+cluster", "rediss+cluster")
 _TLS_FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-_TRIES: Final = 4
-_CONNECT_S, _ANSWER_S = 5.0, 30.0
+_TRIES: Final = 3
+_CONNECT_S, _ANSWER_S = 5.0, 10.0
 _MEANINGS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[StoreError], str], ...]] = (
     (
         (

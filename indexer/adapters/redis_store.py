@@ -40,7 +40,7 @@ from surface.identity import is_key
 
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 _NOTHING: Final = sha1(b"", usedforsecurity=False).hexdigest()
-_REPLICA_MS: Final = 10_000
+_REPLICA_MS: Final = 5_000
 _SETTLED: Final = "settled"
 _TRIES: Final = 3
 _AT_ONCE: Final = 64

@@ -1,0 +1,39 @@
+"""A server that speaks S3 over HTTP: moto's, in a process of its own. It answers one request at a time, as moto
+compares an ETag and stores an object in two steps.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.request import Request, urlopen
+
+_SERVING = """
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+class Quiet(WSGIRequestHandler):
+    def log(self, *_): pass
+
+server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), request_handler=Quiet)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+_SIGNED = "AWS4-HMAC-SHA256 Credential=k/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=x"
+
+
+@contextmanager
+def serving_s3(bucket: str) -> Iterator[str]:
+    """The address of a server that has one empty bucket."""
+    with subprocess.Popen([sys.executable, "-c", _SERVING], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = f"http://127.0.0.1:{int(process.stdout.readline())}"
+            request = Request(f"{url}/{bucket}", method="PUT", headers={"Authorization": _SIGNED})  # noqa: S310
+            with urlopen(request) as answer:  # noqa: S310 - both: our own server
+                assert answer.status == 200
+            yield url
+        finally:
+            process.kill()
