@@ -34,6 +34,8 @@ class Home:
     """A folder with the store that successive processes share."""
 
     folder: Path
+    program: str = "tests.recovery.agent"
+    """The module that lives a life; it takes a database and a life, and says what that one says."""
 
     @property
     def store(self) -> Store:
@@ -43,7 +45,7 @@ class Home:
     def copy(self, folder: Path) -> Home:
         """The same store once more, its write-ahead log included."""
         shutil.copytree(self.folder, folder)
-        return Home(folder)
+        return Home(folder, self.program)
 
     def live(self, life: Life) -> Account:
         """A life that ends by itself."""
@@ -62,30 +64,37 @@ class Home:
         return self.folder / "stderr"
 
     def _run(self, life: Life, *, until: Sequence[str] = ()) -> tuple[list[dict[str, Any]], int]:
-        """What a process says until it ends or has reached every one of these points, and how it ended."""
-        program = [sys.executable, "-W", "error", "-m", "tests.recovery.agent"]
-        command = [*program, str(self.folder / _DATABASE), life.to_json()]
-        missing = set(until)
-        said: list[dict[str, Any]] = []
-        with (
-            self._log.open("w") as log,
-            subprocess.Popen(
-                command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
-            ) as process,
-        ):
-            try:
-                assert process.stdout is not None
-                # Ends when the process does, so a process that fails early fails the test at once.
-                for line in process.stdout:
-                    said.append(json.loads(line))
-                    missing.discard(said[-1].get("reached", ""))
-                    if until and not missing:
-                        break
-                else:
-                    return said, process.wait()
-            finally:
-                process.kill()
-        return said, process.returncode
+        return said_by([self.program, str(self.folder / _DATABASE), life.to_json()], log=self._log, until=until)
+
+
+def said_by(program: Sequence[str], *, log: Path, until: Sequence[str] = ()) -> tuple[list[dict[str, Any]], int]:
+    """What a module says until it ends or has reached every one of these points, where it is killed; how it ended."""
+    missing = set(until)
+    said: list[dict[str, Any]] = []
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", *program],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            # Ends when the process does, so a process that fails early fails the test at once.
+            for line in process.stdout:
+                said.append(json.loads(line))
+                missing.discard(said[-1].get("reached", ""))
+                if until and not missing:
+                    break
+            else:
+                return said, process.wait()
+        finally:
+            process.kill()
+    return said, process.returncode
 
 
 def _account(said: list[dict[str, Any]]) -> Account:
