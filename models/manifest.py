@@ -33,9 +33,15 @@ _Line = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=3
 _Prefix = Annotated[str, StringConstraints(strict=True, max_length=2_000)]
 # A name is also a folder and part of every identity.
 _Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-# A plain file name: joined to a folder it cannot leave it.
+# Plain names, each of which begins with a letter or digit: joined to a folder they cannot leave it.
 _FileName = Annotated[
-    str, StringConstraints(strict=True, min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    str,
+    StringConstraints(
+        strict=True,
+        min_length=1,
+        max_length=200,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
+    ),
 ]
 _Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
 

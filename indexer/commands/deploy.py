@@ -16,6 +16,8 @@ from indexer.deploying import deploy_catalog
 from indexer.errors import ActivationConflictError, CanaryError, IndexerError
 from indexer.report import deploy_json, deploy_lines, failure_json, refusal_lines
 from indexer.tool_lines import read_tool_lines
+from models.adapters.choice import add_model, chosen_embedder
+from models.adapters.onnx import usable_cores
 from models.errors import ModelError
 from surface.adapters.command_line import DONE, Command, WrongUseError, print_json, say
 from surface.errors import CatalogError
@@ -32,6 +34,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("catalog", type=Path, help="catalog.json or tools.jsonl, packed by gzip or not")
     add_store(parser)
+    add_model(parser)
     parser.add_argument("--application", metavar="A", help="for .jsonl: the application the tools belong to")
     parser.add_argument("--surface", metavar="S", help="for .jsonl: the surface the tools belong to")
     parser.add_argument("--skip-invalid", action="store_true", help="leave out tools that no catalog may hold")
@@ -53,10 +56,12 @@ def _run(arguments: argparse.Namespace) -> int:
         for line in refusal_lines(read):
             say(line)
         store = store_of(arguments, there=False)
+        embedder = chosen_embedder(arguments.model, threads=arguments.threads or usable_cores())
         with shown_progress() as progress:
             result = deploy_catalog(
                 read.catalog,
                 store=store,
+                embedder=embedder,
                 canaries=arguments.canaries,
                 cache=arguments.cache,
                 remember=not arguments.no_cache,

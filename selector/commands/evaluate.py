@@ -12,7 +12,7 @@ from pathlib import Path
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import CatalogTool
 from indexer.progress import Progress
-from models.adapters.onnx import default_embedder
+from models.adapters.choice import add_model, chosen_embedder
 from models.embedder import Embedder
 from models.hashing import HashingEmbedder
 from selector.adapters.evaluation_files import SetFiles, read_set_file
@@ -54,6 +54,7 @@ def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     rankers.add_argument("--threads", type=positive, metavar="N", help="cores to build with (default: all, ≤ 4)")
     rankers.add_argument("--cache", type=Path, metavar="FILE", help="remembers vectors: a rerun embeds what changed")
+    add_model(parser)
     output = parser.add_argument_group("what comes out")
     output.add_argument("--per-query", type=Path, metavar="FILE", help="ids and numbers of every query, .jsonl")
     output.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -80,7 +81,9 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     sets = [_read(files, arguments, in_vain) for files in _set_files(arguments)]
     # Words need no vectors, and those of a large catalog take minutes.
     words_only = set(rankers) == {"lexical"}
-    embedder: Embedder = HashingEmbedder(dimension=8) if words_only else default_embedder(threads=arguments.threads)
+    embedder: Embedder = (
+        HashingEmbedder(dimension=8) if words_only else chosen_embedder(arguments.model, threads=arguments.threads)
+    )
     reports: list[SetReport] = []
     compared: list[Pairs] = []
     with shown_progress() as progress, vectors_in(None if words_only else arguments.cache) as cache:

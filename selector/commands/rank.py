@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 
 from indexer.commands.arguments import add_store_location, store_of
-from models.adapters.onnx import default_embedder
+from models.adapters.choice import add_model, chosen_embedder
 from selector.commands.opening import FAILURES, library_over, limit, ranking_threads
 from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say
@@ -20,6 +20,7 @@ def _configure_rank(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("surface", metavar="SURFACE", help="the surface's key")
     parser.add_argument("query", metavar="QUERY", help="what is wanted, in plain words")
     add_store_location(parser)
+    add_model(parser)
     parser.add_argument("--application", metavar="A", help="whose surface (default: the only application there is)")
     parser.add_argument("--limit", type=limit, default=8, metavar="N", help="names to show (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -31,7 +32,7 @@ def _rank(arguments: argparse.Namespace) -> None:
     if not arguments.query.strip():
         raise WrongUseError("QUERY: is blank; say in a few words what is wanted")
     store = store_of(arguments)
-    embedder = default_embedder(threads=1)
+    embedder = chosen_embedder(arguments.model, threads=1)
     library = library_over(store, embedder)
     application = _application(arguments.application, sorted(library.served))
     request = RankRequest(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from indexer.commands.arguments import add_store_location, store_of
-from models.adapters.onnx import default_embedder
+from models.adapters.choice import add_model, chosen_embedder
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
 from selector.commands.opening import FAILURES, library_over, positive, ranking_threads, told
@@ -21,6 +21,7 @@ LOG = logging.getLogger("toolsurface.selector")
 
 def _configure_serve(parser: argparse.ArgumentParser) -> None:
     add_store_location(parser)
+    add_model(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
@@ -37,7 +38,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         reason = error.strerror or "cannot be listened on"
         raise CommandFailedError(f"--host {arguments.host} --port {arguments.port}: {reason}") from error
     with bound, ranking_threads(arguments.threads) as threads:
-        embedder = default_embedder(threads=arguments.threads)
+        embedder = chosen_embedder(arguments.model, threads=arguments.threads)
         library = library_over(store, embedder)
         app = build_app(
             ranker=Selector(indexes=library, embedder=embedder, executor=threads),

@@ -1,0 +1,1 @@
+"""Tests that need torch: `make test-models`, never `make test`."""
