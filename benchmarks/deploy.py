@@ -151,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--one", nargs=2, type=Path, metavar=("CATALOG", "STORE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.one is not None:
-        print(json.dumps(measured(*arguments.one, arguments.embedder)))
+        print(json.dumps(measured(arguments.one[0], arguments.one[1], arguments.embedder)))
         return 0
     if not all((arguments.bench / name).is_dir() for name in SETS):
         print(

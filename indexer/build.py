@@ -60,11 +60,12 @@ def assemble(
 ) -> Artefact:
     """The index version of one surface from vectors that are all at hand. Raises KeyError where one is not."""
     rows = sorted(documents, key=lambda document: document.name)
+    # The words first: what counting them takes is gone before the vectors are copied together.
+    lexical = LexicalArrays.of(build_postings([document.fields for document in rows]))
     dimension = embedder.manifest.dimension
     stacked = np.empty((len(rows), dimension), dtype="<f4")
     for row, document in enumerate(rows):
         stacked[row] = vectors[document.text_digest]
-    lexical = LexicalArrays.of(build_postings([document.fields for document in rows]))
     files = write_contents(
         Contents(
             names=tuple(document.name for document in rows),
