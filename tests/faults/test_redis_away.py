@@ -1,0 +1,76 @@
+"""A Redis that dies or pauses in the middle of a deploy: one release is active, whole, and the next deploy succeeds."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import closing
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from indexer.adapters.redis_link import read_redis_url
+from indexer.adapters.redis_store import redis_store
+from indexer.adapters.vector_cache import VectorFile
+from indexer.deploy import deploy
+from indexer.errors import StoreUnavailableError
+from indexer.health import health_of
+from tests.faults.deployers import NEW, OLD
+from tests.indexer.redis_server import BINARIES, free_port, running, start
+from tests.indexer.samples import EMBEDDER, NOW
+
+OPTIONS = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+@pytest.mark.parametrize("at", ["publishing", "activating"])
+def test_a_server_that_dies_under_a_deploy_leaves_the_old_release(at: str, tmp_path: Path) -> None:
+    binary, port = BINARIES["redis-8"], free_port()
+    server = start(binary, tmp_path, *OPTIONS, port=port)
+    store = redis_store(read_redis_url(server.url))
+
+    struck: list[str] = []
+
+    def progress(stage: str, done: int, total: int) -> None:
+        if stage == at and not struck:
+            struck.append(stage)
+            server.stop()
+
+    with closing(VectorFile(tmp_path / "cache.sqlite3")) as cache:
+        try:
+            old = deploy(OLD, embedder=EMBEDDER, store=store, now=lambda: NOW)
+            with pytest.raises(StoreUnavailableError):
+                deploy(NEW, embedder=EMBEDDER, store=store, now=lambda: NOW, cache=cache, progress=progress)
+        finally:
+            server.stop()
+        server = start(binary, tmp_path, *OPTIONS, port=port)
+        try:
+            health = health_of(store, "app")
+            assert health.sound
+            assert health.releases[0].release.id == old.release
+            again = deploy(NEW, embedder=EMBEDDER, store=store, now=lambda: NOW, cache=cache)
+            assert (again.previous, again.embedded) == (old.release, 0)
+            assert health_of(store, "app").sound
+        finally:
+            server.stop()
+
+
+@pytest.mark.parametrize("at", ["publishing", "activating"])
+def test_a_server_that_only_pauses_is_waited_for(at: str, tmp_path: Path) -> None:
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        store = redis_store(read_redis_url(server.url))
+        deploy(OLD, embedder=EMBEDDER, store=store, now=lambda: NOW)
+
+        struck: list[str] = []
+
+        def progress(stage: str, done: int, total: int) -> None:
+            if stage == at and not struck:
+                struck.append(stage)
+                server.stop(signal.SIGSTOP)
+                Timer(1.0, server.stop, [signal.SIGCONT]).start()
+
+        result = deploy(NEW, embedder=EMBEDDER, store=store, now=lambda: NOW, progress=progress)
+        assert struck
+        active = store.active("app")
+        assert active is not None
+        assert active.id == result.release
+        assert health_of(store, "app").sound
