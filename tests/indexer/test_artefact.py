@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -13,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.artefact import FILES, Artefact, FileEntry, read_manifest
+from indexer.artefact import FILES, NPY_HEADER_BYTES, Artefact, FileEntry, read_manifest
 from indexer.contents import read_contents
 from indexer.errors import ArtefactError
 from indexer.ledger import read_ledger
-from indexer.npy import from_npy, to_npy
+from indexer.npy import from_npy, header, to_npy
 from tests.indexer.samples import artefact, json_values, release
 
 SOUND = artefact()
@@ -179,3 +180,29 @@ def test_numpy_reads_what_is_written_and_writes_what_is_read(dtype: str, shape: 
 def test_the_id_of_a_release_follows_from_its_content() -> None:
     one = release(SOUND)
     assert one.id == release(SOUND).id != release(SOUND, deploy="d2").id
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_size_that_the_counts_do_not_ask_for_is_refused_before_any_file_is_read(name: str) -> None:
+    plain = json.loads(SOUND.manifest.to_bytes())
+    for size in (0, 8 * 1024**3):
+        plain["files"][name]["size"] = size
+        with pytest.raises(ArtefactError, match=rf"files\.{re.escape(name)}\.size: its counts ask for"):
+            read_manifest(json.dumps(plain).encode())
+
+
+def test_counts_that_ask_for_more_than_an_artefact_may_weigh_are_refused() -> None:
+    plain = json.loads(SOUND.manifest.to_bytes())
+    tools, dimension = 1_000_000, 2_140
+    plain |= {"tools": tools, "dimension": dimension}
+    for name in ("digests.json", "texts.json"):
+        plain["files"][name]["size"] = 1 + 35 * tools
+    plain["files"]["names.json"]["size"] = 6 * tools
+    plain["files"]["vectors.npy"]["size"] = NPY_HEADER_BYTES + 4 * tools * dimension
+    with pytest.raises(ArtefactError, match="are larger than"):
+        read_manifest(json.dumps(plain).encode())
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (0, 1), (2**31, 65_536)])
+def test_the_head_of_an_array_is_as_long_as_sizes_are_counted_with(shape: tuple[int, ...]) -> None:
+    assert len(header("<f4", shape)) == NPY_HEADER_BYTES
