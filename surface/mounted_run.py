@@ -69,7 +69,9 @@ class MountedRun:
                 seconds=clock() - started,
             ),
         )
-        return PreparedStep(tools=tools, names=plan.names, activation=activation, changes=plan.changes)
+        return PreparedStep(
+            tools=tools, names=plan.names, activation=activation, changes=plan.changes, present=plan.present
+        )
 
     async def dispatch(self, messages: Sequence[Any]) -> list[Any]:
         """The messages to append: an answer to every unanswered call of the last assistant turn, in call order.
@@ -85,23 +87,25 @@ class MountedRun:
         """
         return await self._answer(messages, restarted=True)
 
-    async def open_turn(self, messages: Sequence[Any]) -> Turn:
+    async def open_turn(self, messages: Sequence[Any], *, after: PreparedStep | None = None) -> Turn:
         """The last assistant turn, for a framework that answers its calls one by one.
 
-        Raises what `prepare_step` raises, and TranscriptError where there is no turn or it can be answered no more.
+        `after` is the step that emitted the turn, where the loop still has it and its messages are what they were: then
+        nothing is planned a second time, and `messages` may hold the turn alone. Raises what `prepare_step` raises, and
+        TranscriptError where there is no turn or it can be answered no more.
         """
-        return await self._open(self.dialect.read(messages))
+        return await self._open(self.dialect.read(messages), after)
 
-    async def _open(self, transcript: Transcript) -> Turn:
+    async def _open(self, transcript: Transcript, after: PreparedStep | None = None) -> Turn:
         if not transcript.steps:
             raise TranscriptError("messages: there is no assistant turn to answer")
         transcript.require_open()
+        if after is None or after.activation is None:
+            plan = await self._plan(transcript.before_last())
+        else:
+            plan = Plan(activation=after.activation, names=after.names, present=after.present, changes=after.changes)
         return Turn(
-            surface=self.surface,
-            searcher=self.searcher,
-            calls=self.calls,
-            plan=await self._plan(transcript.before_last()),
-            step=transcript.steps[-1],
+            surface=self.surface, searcher=self.searcher, calls=self.calls, plan=plan, step=transcript.steps[-1]
         )
 
     async def _answer(self, messages: Sequence[Any], *, restarted: bool) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from surface.activation import Activation
@@ -57,3 +57,5 @@ class PreparedStep:
     """Why these; None for a mount without deferral."""
     changes: StepChanges
     """What the application's own callback asked for, to be passed on with the request."""
+    present: Mapping[str, int] = field(default_factory=dict)
+    """What of it no selection brings, with its schema bytes: search tool, always-on tools, pins."""

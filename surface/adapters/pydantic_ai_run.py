@@ -1,13 +1,15 @@
 """The toolset of one pydantic-ai run: advertises what is active, and is the gate of every call.
 
 Everything is recomputed from `ctx.messages`. What is remembered beside them is only which calls this process found
-unanswered when it began: those may have run before (MNT-9). Tools that are pydantic-ai's own run in their own toolset.
+unanswered when it began, because those may have run before (MNT-9), and the plan of the step under way while its
+messages are the very same. Tools that are pydantic-ai's own run in their own toolset.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import operator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Self, cast
@@ -22,7 +24,7 @@ from pydantic_ai.messages import (
     ToolReturn,
     ToolReturnPart,
 )
-from pydantic_ai.tools import RunContext
+from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 
 from surface.adapters.message_values import arguments_of
@@ -31,10 +33,11 @@ from surface.adapters.pydantic_ai_tools import OwnTool
 from surface.call import CallContext
 from surface.execution import Passed
 from surface.mounted_run import MountedRun
+from surface.prepared_step import PreparedStep
 from surface.registry import CheckedSurface
 from surface.turn import AS_WRITTEN, Turn
 
-Journal = Callable[[str, Callable[[], Awaitable[str]]], Awaitable[str]]
+Journal = Callable[[str, Callable[[], Coroutine[Any, Any, str]]], Awaitable[str]]
 """How a durable engine records work: it gets a name and the work, and gives the work's text, new or as recorded.
 
 With DBOS: ``lambda name, work: DBOS.run_step_async({"name": name}, work)``. A search is then not made again on replay,
@@ -92,6 +95,7 @@ class RunToolset(AbstractToolset[Any]):
         self._own = own
         self._journal = journal
         self._found: set[str] | None = None
+        self._prepared: tuple[list[ModelMessage], PreparedStep] | None = None
         self._opened: tuple[int, Turn] | None = None
         self._entered = AsyncExitStack()
 
@@ -114,13 +118,19 @@ class RunToolset(AbstractToolset[Any]):
         if self._found is None:
             self._found = {call.tool_call_id for call in left}
         if not left:
-            return await self._entries((await self._run.prepare_step(ctx.messages)).names, ctx)
+            step = await self._run.prepare_step(ctx.messages)
+            self._prepared = (list(ctx.messages), step)
+            return await self._entries(step.names, ctx, {each.name: each for each in step.tools})
         turn = await self._turn(ctx)
-        offered = await self._entries(turn.names, ctx)
+        names = dict.fromkeys([*turn.names, *(call.tool_name for call in left)])
+        known = [name for name in names if name in turn.names or name in self._run.surface.catalog]
+        definitions = self._run.dialect.advertise(self._run.surface.entry(name) for name in known)
+        described = {each.name: each for each in definitions}
+        offered = await self._entries(turn.names, ctx, described)
         search = self._run.surface.search.name
-        for call in left:
-            if call.tool_name in self._run.surface.catalog and call.tool_name not in offered:
-                offered[call.tool_name] = self._gated(call.tool_name, ctx, entry=search)
+        for name in known:
+            if name not in offered:
+                offered[name] = self._gated(described[name], ctx, entry=search)
         return offered
 
     async def begin(self, response: ModelResponse) -> None:
@@ -199,12 +209,18 @@ class RunToolset(AbstractToolset[Any]):
         return cast("ToolReturnPart", request.parts[0])
 
     async def _turn(self, ctx: RunContext[Any]) -> Turn:
-        """The open turn; read once for all its calls."""
-        if self._opened is None or self._opened[0] != len(ctx.messages):
-            self._opened = (len(ctx.messages), await self._run.open_turn(ctx.messages))
+        """The open turn; read once for all its calls, and planned once with its step where that is still the same."""
+        messages = ctx.messages
+        if self._opened is None or self._opened[0] != len(messages):
+            seen, step = self._prepared or ([], None)
+            fresh = len(messages) == len(seen) + 1 and all(map(operator.is_, messages, seen))
+            turn = await self._run.open_turn(messages[-1:] if fresh else messages, after=step if fresh else None)
+            self._opened = (len(messages), turn)
         return self._opened[1]
 
-    async def _entries(self, names: Sequence[str], ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+    async def _entries(
+        self, names: Sequence[str], ctx: RunContext[Any], described: Mapping[str, ToolDefinition]
+    ) -> dict[str, ToolsetTool[Any]]:
         own = await self._own_tools(names, ctx)
         entries: dict[str, ToolsetTool[Any]] = {}
         for name in names:
@@ -220,12 +236,11 @@ class RunToolset(AbstractToolset[Any]):
                     own=own[name],
                 )
             elif self._owner(name) is None:
-                entries[name] = self._gated(name, ctx, entry=name)
+                entries[name] = self._gated(described[name], ctx, entry=name)
         return entries
 
-    def _gated(self, name: str, ctx: RunContext[Any], *, entry: str) -> GatedTool:
+    def _gated(self, definition: ToolDefinition, ctx: RunContext[Any], *, entry: str) -> GatedTool:
         """An entry that the library answers."""
-        (definition,) = self._run.dialect.advertise([self._run.surface.entry(name)])
         return GatedTool(
             toolset=self, tool_def=definition, max_retries=ctx.max_retries, args_validator=_ANYTHING, entry=entry
         )

@@ -1,0 +1,133 @@
+"""Runs each framework's tests on its newest release and on the oldest that its extra admits: ``make test-frameworks``.
+
+    python -m tests.frameworks.matrix [FRAMEWORK …]
+
+Each cell has a virtual environment of its own below `.frameworks`, with the extra alone: installing it must bring no
+other framework, which is looked at before the tests run. A framework is one `Row` of the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import venv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HOME = ROOT / ".frameworks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One framework."""
+
+    extra: str
+    distribution: str
+    """What must be in no other framework's environment."""
+    oldest: Sequence[str]
+    """Requirements that make the oldest cell."""
+    tests: Sequence[str]
+    """Files and folders that pytest gets; those that need more than the extra stand in no row."""
+
+
+TABLE = (
+    Row(
+        extra="pydantic-ai",
+        distribution="pydantic-ai-slim",
+        oldest=["pydantic-ai-slim==2.16.0"],
+        tests=["tests/frameworks/test_pydantic_ai_conformance.py", "tests/frameworks/test_pydantic_ai_tools.py"],
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One framework at one end of its range."""
+
+    row: Row
+    newest: bool
+
+    @property
+    def name(self) -> str:
+        """Such as ``pydantic-ai-oldest``."""
+        return f"{self.row.extra}-{'newest' if self.newest else 'oldest'}"
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of its environment."""
+        return HOME / self.name / "bin" / "python"
+
+    def run(self) -> int:
+        """Sets the environment up, looks at what came with it, and runs the tests; pytest's exit status."""
+        self._install()
+        strangers = sorted(self._installed() & {row.distribution for row in TABLE if row is not self.row})
+        if strangers:
+            print(f"{self.name}: the extra brings another framework: {', '.join(strangers)}", file=sys.stderr)
+            return 1
+        command = [str(self.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *self.row.tests]
+        return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+    def _install(self) -> None:
+        pins = [] if self.newest else list(self.row.oldest)
+        wanted = sha256((ROOT / "pyproject.toml").read_bytes() + repr(pins).encode()).hexdigest()
+        stamp = HOME / self.name / "installed"
+        if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted and not self.newest:
+            return
+        print(f"{self.name}: installing", file=sys.stderr)
+        if not self.python.is_file():
+            venv.create(HOME / self.name, with_pip=True)
+        pip = [str(self.python), "-m", "pip", "--disable-pip-version-check", "-q"]
+        subprocess.run([*pip, "install", "--upgrade", "pip>=25.1"], check=True)
+        asked = [f"{ROOT}[json-schema,{self.row.extra}]", *pins]
+        subprocess.run(
+            [
+                *pip,
+                "install",
+                "--upgrade",
+                "--editable",
+                *asked,
+                "--group",
+                f"{ROOT / 'pyproject.toml'}:framework-tests",
+            ],
+            check=True,
+        )
+        stamp.write_text(wanted, encoding="utf-8")
+
+    def _installed(self) -> set[str]:
+        command = [str(self.python), "-m", "pip", "list", "--format", "freeze", "--disable-pip-version-check"]
+        listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        found = dict(line.partition("==")[::2] for line in listed.splitlines() if "==" in line)
+        print(f"{self.name}: {self.row.distribution} {found.get(self.row.distribution, 'is missing')}", file=sys.stderr)
+        return set(found)
+
+
+def main() -> int:
+    """Every cell that is asked for, one after the other; 1 where any failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.frameworks.matrix", description=__doc__)
+    parser.add_argument("frameworks", nargs="*", metavar="FRAMEWORK", help=", ".join(row.extra for row in TABLE))
+    asked = parser.parse_args().frameworks
+    unknown = sorted(set(asked) - {row.extra for row in TABLE})
+    if unknown:
+        parser.error(f"no framework {', '.join(unknown)}; there are {', '.join(row.extra for row in TABLE)}")
+    cells = [
+        Cell(row=row, newest=newest) for row in TABLE if not asked or row.extra in asked for newest in (True, False)
+    ]
+    failed = [cell.name for cell in cells if cell.run()]
+    print(
+        f"failed: {', '.join(failed)}" if failed else f"passed: {', '.join(cell.name for cell in cells)}",
+        file=sys.stderr,
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"installing failed: {' '.join(map(str, error.cmd))}")
