@@ -198,7 +198,8 @@ def _answers(messages: list[ModelMessage]) -> tuple[Answer, ...]:
         part.tool_call_id: part
         for message in messages[at + 1 :]
         for part in message.parts
-        if isinstance(part, ToolReturnPart)
+        # In older releases a refused call was answered by a part of another kind.
+        if isinstance(part, ToolReturnPart) or part.part_kind == "retry-prompt"
     }
     calls = [call for call in response.tool_calls if call.tool_call_id in returns]
     return tuple(
