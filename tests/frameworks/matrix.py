@@ -41,6 +41,12 @@ TABLE = (
         oldest=["pydantic-ai-slim==2.16.0"],
         tests=["tests/frameworks/test_pydantic_ai_conformance.py", "tests/frameworks/test_pydantic_ai_tools.py"],
     ),
+    Row(
+        extra="langchain",
+        distribution="langchain",
+        oldest=["langchain==1.4.2"],
+        tests=["tests/frameworks/test_langchain.py", "tests/frameworks/test_langchain_tools.py"],
+    ),
 )
 
 
