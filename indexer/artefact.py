@@ -22,12 +22,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from indexer.calibration import Calibration
 from indexer.errors import ArtefactError
 from indexer.stored_model import read_stored
 from surface.canonical import DIGEST_LENGTH, canonical_bytes, digest
 from surface.protocol import Digest, Key
 
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
 NAMES, DIGESTS, TEXTS, VECTORS = "names.json", "digests.json", "texts.json", "vectors.npy"
 WORDS, STARTS, ROWS, IMPACTS = "words.json", "starts.npy", "rows.npy", "impacts.npy"
 FILES = frozenset({NAMES, DIGESTS, TEXTS, VECTORS, WORDS, STARTS, ROWS, IMPACTS})
@@ -66,7 +67,7 @@ class IndexManifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     application: Key
     surface: Key
     catalog_digest: Digest
@@ -83,6 +84,8 @@ class IndexManifest(BaseModel):
     """Distinct words of the lexical arrays."""
     postings: Count
     """(word, tool) pairs of the lexical arrays."""
+    calibration: Calibration
+    """How requests score that have nothing to do with the catalog."""
     files: Annotated[Mapping[str, FileEntry], AfterValidator(MappingProxyType)]
 
     @property

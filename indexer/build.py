@@ -21,9 +21,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from indexer.artefact import Artefact, FileEntry, IndexManifest
+from indexer.calibration import Yardstick
 from indexer.contents import Contents, LexicalArrays, read_contents, write_contents
 from indexer.document import RECIPE, Document
 from indexer.embedding import Vectors, embed
+from indexer.everyday_requests import EVERYDAY_VERSION
 from indexer.ports import VectorCache
 from indexer.progress import Progress, silent
 from models.embedder import Embedder
@@ -52,11 +54,24 @@ def build(
         return previous
     carried = carried_vectors(previous, model=embedder.manifest.identity) if previous is not None else {}
     embedded = embed(rows, embedder=embedder, carried=carried, cache=cache, progress=progress)
-    return assemble(rows, application=application, surface=surface, embedder=embedder, vectors=embedded.vectors)
+    return assemble(
+        rows,
+        application=application,
+        surface=surface,
+        embedder=embedder,
+        vectors=embedded.vectors,
+        yardstick=Yardstick(embedder),
+    )
 
 
 def assemble(
-    documents: Iterable[Document], *, application: str, surface: str, embedder: Embedder, vectors: Vectors
+    documents: Iterable[Document],
+    *,
+    application: str,
+    surface: str,
+    embedder: Embedder,
+    vectors: Vectors,
+    yardstick: Yardstick,
 ) -> Artefact:
     """The index version of one surface from vectors that are all at hand. Raises KeyError where one is not."""
     rows = sorted(documents, key=lambda document: document.name)
@@ -86,6 +101,7 @@ def assemble(
         tools=len(rows),
         words=len(lexical.words),
         postings=len(lexical.rows),
+        calibration=yardstick.measure(stacked),
         files={name: FileEntry.of(data) for name, data in files.items()},
     )
     return Artefact(manifest=manifest, files=files)
@@ -112,6 +128,6 @@ def answers(
     return (
         (built.application, built.surface, built.tools) == (application, surface, len(documents))
         and (built.model, built.dimension) == (model.identity, model.dimension)
-        and (built.recipe, built.lexical_rule) == (RECIPE, RULE_VERSION)
+        and (built.recipe, built.lexical_rule, built.calibration.requests) == (RECIPE, RULE_VERSION, EVERYDAY_VERSION)
         and built.catalog_digest == catalog_digest(document.digest for document in documents)
     )

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from indexer.artefact import Artefact
 from indexer.build import answers, assemble, carried_vectors
+from indexer.calibration import Yardstick
 from indexer.canaries import Canary, failures
 from indexer.catalog_file import Catalog
 from indexer.contents import read_contents
@@ -82,13 +83,19 @@ def deploy(
         at_once=at_once,
         progress=progress,
     )
+    yardstick = Yardstick(embedder)
     surfaces: list[DeployedSurface] = []
     released: dict[str, ReleasedSurface] = {}
     failed: list[CanaryFailure] = []
     for at, (key, rows) in enumerate(documents.items()):
         with _step(progress, "building", at, len(documents)):
             artefact = settled.get(key) or assemble(
-                rows, application=catalog.application, surface=key, embedder=embedder, vectors=embedded.vectors
+                rows,
+                application=catalog.application,
+                surface=key,
+                embedder=embedder,
+                vectors=embedded.vectors,
+                yardstick=yardstick,
             )
         if not dry_run and (key not in standing or standing[key].version != artefact.version):
             with _step(progress, "publishing", at, len(documents)):

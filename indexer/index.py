@@ -17,6 +17,7 @@ from indexer.contents import LexicalArrays, read_contents
 from indexer.errors import ArtefactError
 from indexer.ports import LexicalIndex, VectorIndex
 from surface.lexical import RULE_VERSION
+from surface.names import NameIndex
 
 VectorIndexFactory = Callable[[NDArray[np.float32]], VectorIndex]
 """Builds a vector index over unit vectors, shape (tools, dimension), that nobody writes to."""
@@ -31,6 +32,8 @@ class SurfaceIndex:
     version: str
     names: tuple[str, ...]
     """Sorted; row r of both indexes is the tool `names[r]`."""
+    named: NameIndex
+    """Which of them a query calls by name."""
     vectors: VectorIndex
     lexical: LexicalIndex
 
@@ -53,6 +56,7 @@ def open_index(
         manifest=artefact.manifest,
         version=artefact.version,
         names=contents.names,
+        named=NameIndex(contents.names),
         vectors=vector_index(contents.vectors),
         lexical=lexical_index(contents.lexical),
     )

@@ -16,7 +16,7 @@ import hmac
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
@@ -92,6 +92,15 @@ class ModelManifest:
         canonical = json.dumps(shaping, sort_keys=True, separators=(",", ":"))
         return f"{self.name}@{hashlib.sha256(canonical.encode()).hexdigest()[:16]}"
 
+    def to_toml(self) -> str:
+        """What `parse_manifest` reads this manifest from."""
+        plain = {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        # A JSON string or whole number is a TOML one.
+        lines = [f"{name} = {json.dumps(value)}" for name, value in plain.items()]
+        for name, pin in sorted(self.files.items()):
+            lines += ["", f'[files."{name}"]', f'sha256 = "{pin.sha256}"', f"size = {pin.size}"]
+        return "\n".join(lines) + "\n"
+
     def verify(self, files: Mapping[str, bytes]) -> None:
         """Accept exactly the pinned bytes, no file less and no file more.
 
@@ -139,6 +148,7 @@ class VerifiedModel:
 
 
 _MANIFEST: Final = TypeAdapter(ModelManifest)
+_PLAIN_FIELDS: Final = tuple(each.name for each in fields(ModelManifest) if each.name != "files")
 
 
 def parse_manifest(text: str, *, file: str) -> ModelManifest:

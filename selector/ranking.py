@@ -1,25 +1,24 @@
-"""How the scores of two legs become one ranking. Pure arrays; the scores are made elsewhere.
-
-    fused(d) = trust * cosine(q, d) + LEXICAL_WEIGHT * lexical(q, d)
+"""How the scores of the legs become one ranking, and when there is none. Pure arrays; the scores are made elsewhere.
 
 Rules kept here:
 
-1. The lexical score enters unscaled. It is a sum over the query's words of how rare each is, so it already says how
-   sure the words are: a query that shares rare words with one tool leans on them, one made of common words leans on
-   the vectors. Dividing it by the best score of the query throws that away, and so does rank fusion, which falls
-   below its better leg on a third of the sets measured (`benchmarks/quality.py`).
-2. `trust` is the share of the query's letters that the embedding model can read. A query in another script is left
-   to the words, and vectors only break its ties.
-3. A query that is exactly a tool's name puts that tool first.
-4. Equal scores stand in the order of names. Rows are positions in a sorted list of names, so row order is name order.
+1. A query and each of its clauses are scored by both legs (`indexer.scoring`). Where there are clauses, a tool's score
+   is that for the whole query and half its best for a clause; and the best tools of the clauses stand right behind the
+   first, the surest clause before the others, so that no need of the query is crowded out by another one.
+2. The ranking abstains where the nearest tool is no nearer than unrelated requests come to this index, by the margin
+   that `strictness` asks for. A query that the model cannot read, and one leg alone, abstain only where they find
+   nothing at all.
+3. A tool that scores less than two fifths of the best is left out, unless it is the best for a clause: fewer, better
+   tools rather than always as many as were asked for.
+4. Tools that the query calls by name come first, in the order it calls them, and are never abstained from.
+5. Equal scores stand in the order of names. Rows are positions in a sorted list of names, so row order is name order.
 
-Not done here: abstaining, cutting to what fits a surface, anything that remembers an earlier query.
+Not done here: cutting to what fits a surface, anything that remembers an earlier query.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -27,29 +26,42 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.calibration import Calibration
+from indexer.scoring import fused
+from surface.names import standing_first
+
 Leg: TypeAlias = Literal["hybrid", "lexical", "dense"]
 LEGS: Final[tuple[Leg, ...]] = ("hybrid", "lexical", "dense")
-
-LEXICAL_WEIGHT: Final = 0.02
-"""What one point of the lexical rule weighs against the cosine; chosen on the dev folds, flat from 0.015 to 0.03."""
 
 DENSE_DEPTH: Final = 1_024
 """How many nearest tools the dense leg reports. Up to here fusion is exact; beyond, a tool found only by its words
 takes the cosine of the last one reported, which changed no metric by 0.1 points on the sets of 5,000 tools and more.
 1,024 of 20,000 cost 0.2 ms more than 10."""
 
-LEAST_TRUST: Final = 0.05
+LEAST_TRUST: Final = 0.005
 """What vectors count in a query the model cannot read: enough to break ties, too little to beat a word."""
+
+CLAUSE_WEIGHT: Final = 0.5
+MOST_HEADS: Final = 3
+"""Clauses whose best tools stand in front."""
+
+STRICTNESS: Final = 1.65
+"""How many spreads of the cosine above the low mark of unrelated requests a query's nearest tool must lie."""
+
+KEPT_SHARE: Final = 0.4
+"""Of the best score; a tool below it is left out."""
+
+_READABLE: Final = 0.5
+"""The trust from which the vectors may say that nothing fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dense:
-    """What the dense leg says of one query: the nearest rows, best first."""
+    """What the dense leg says of some texts: for each the nearest rows, best first; both arrays (texts, reported)."""
 
     scores: NDArray[np.float32]
-    """Cosines, shape (reported,)."""
+    """Cosines."""
     rows: NDArray[np.int64]
-    """Shape (reported,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,19 +90,65 @@ def rank_lexical(lexical: NDArray[np.float64], *, limit: int) -> list[Scored]:
 
 
 def rank_dense(dense: Dense, *, limit: int) -> list[Scored]:
-    """The nearest rows as the dense leg reports them, ties in row order."""
-    order = np.lexsort((dense.rows, -dense.scores))[:limit]
-    return [Scored(row=int(dense.rows[at]), score=float(dense.scores[at])) for at in order]
+    """The rows nearest to the first text, ties in row order."""
+    scores, rows = dense.scores[0], dense.rows[0]
+    order = np.lexsort((rows, -scores))[:limit]
+    return [Scored(row=int(rows[at]), score=float(scores[at])) for at in order]
 
 
-def rank_hybrid(lexical: NDArray[np.float64], dense: Dense, *, trust: float, limit: int) -> list[Scored]:
-    """Both legs as one ranking; `lexical` has shape (tools,)."""
-    floor = float(dense.scores.min()) if dense.scores.size else 0.0
-    cosines = np.full(lexical.shape, floor, dtype=np.float64)
-    cosines[dense.rows] = dense.scores
-    candidate = lexical > 0.0
-    candidate[dense.rows] = True
-    return best_first(trust * cosines + LEXICAL_WEIGHT * lexical, np.flatnonzero(candidate), limit=limit)
+def rank_hybrid(
+    lexical: NDArray[np.float64],
+    dense: Dense,
+    *,
+    trust: float,
+    calibration: Calibration,
+    strictness: float = STRICTNESS,
+    limit: int,
+) -> list[Scored]:
+    """Both legs of a query and its clauses as one ranking; empty where nothing fits.
+
+    `lexical` has shape (texts, tools); the first text is the whole query. `strictness` 0 neither abstains nor cuts.
+    """
+    if trust >= _READABLE and not fits(float(dense.scores.max()), calibration, strictness=strictness):
+        return []
+    cosines = np.empty(lexical.shape, dtype=np.float64)
+    candidate: NDArray[np.bool_] = np.asarray((lexical > 0.0).any(axis=0))
+    for at in range(len(lexical)):
+        cosines[at] = dense.scores[at].min()
+        cosines[at, dense.rows[at]] = dense.scores[at]
+        candidate[dense.rows[at]] = True
+    scores = fused(cosines, lexical, mean=calibration.mean, spread=calibration.spread, trust=trust)
+    if len(scores) == 1:
+        ranked, heads = best_first(scores[0], np.flatnonzero(candidate), limit=limit), list[int]()
+    else:
+        blended = scores[0] + CLAUSE_WEIGHT * scores[1:].max(axis=0)
+        ranked = best_first(blended, np.flatnonzero(candidate), limit=limit)
+        heads = _heads(scores)
+        ranked = _with_heads(ranked, heads, blended, limit=limit)
+    if strictness <= 0.0:
+        return ranked
+    least = KEPT_SHARE * ranked[0].score
+    return [each for each in ranked if each.score >= least or each.row in heads]
+
+
+def fits(nearest: float, calibration: Calibration, *, strictness: float) -> bool:
+    """Whether the cosine of the nearest tool stands out among those of unrelated requests."""
+    return strictness <= 0.0 or nearest >= calibration.low + strictness * calibration.spread
+
+
+def _heads(scores: NDArray[np.float64]) -> list[int]:
+    """The best row for each clause, surest clause first; a clause is judged in the light of the whole query."""
+    surest = np.argsort(-scores[1:].max(axis=1), kind="stable")[:MOST_HEADS] + 1
+    return list(dict.fromkeys(int((scores[at] + CLAUSE_WEIGHT * scores[0]).argmax()) for at in surest))
+
+
+def _with_heads(
+    ranked: Sequence[Scored], heads: Sequence[int], scores: NDArray[np.float64], *, limit: int
+) -> list[Scored]:
+    """The first of the ranking, the heads, then the others. Scores stay what they are, whatever the order."""
+    front = list(dict.fromkeys([ranked[0].row, *heads]))
+    lifted = [Scored(row=row, score=float(scores[row])) for row in front]
+    return [*lifted, *(each for each in ranked if each.row not in front)][:limit]
 
 
 def best_first(scores: NDArray[np.float64], rows: NDArray[np.int64], *, limit: int) -> list[Scored]:
@@ -105,15 +163,8 @@ def best_first(scores: NDArray[np.float64], rows: NDArray[np.int64], *, limit: i
     return [Scored(row=int(rows[at]), score=float(of_rows[at])) for at in order]
 
 
-def named_exactly(query: str, names: Sequence[str]) -> int | None:
-    """The row of the tool whose name is the whole query, blanks and quotes around it aside; `names` is sorted."""
-    name = query.strip().strip("`'\"").strip()
-    row = bisect_left(names, name)
-    return row if name and row < len(names) and names[row] == name else None
-
-
-def put_first(row: int, ranked: Sequence[Scored], *, limit: int) -> list[Scored]:
-    """The ranking with `row` at its head, scored just above the next."""
-    others = [scored for scored in ranked if scored.row != row]
-    above = max([scored.score for scored in ranked], default=0.0) + 1.0
-    return [Scored(row=row, score=above), *others][:limit]
+def put_first(rows: Sequence[int], ranked: Sequence[Scored], *, limit: int) -> list[Scored]:
+    """The ranking with the tools that the query calls by name at its head."""
+    first = standing_first(rows, best=max((scored.score for scored in ranked), default=0.0))
+    heads = [Scored(row=row, score=score) for row, score in first.items()]
+    return [*heads, *(scored for scored in ranked if scored.row not in first)][:limit]

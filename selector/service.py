@@ -6,7 +6,8 @@ Rules kept here:
    `max_waiting`: one more is refused at once, so that its asker can fall back instead of queueing.
 2. A request is answered on one index from beginning to end, whatever is swapped meanwhile.
 3. Where the vectors fail, the words answer and the reply says so.
-4. A query without a letter or a digit asks for nothing: the ranker abstains.
+4. A query without a letter or a digit asks for nothing: the ranker abstains, as it does where nothing fits.
+5. What the vectors are asked is bounded: the query and at most `clauses.MAX_CLAUSES` of its clauses, at once.
 
 Not done here: HTTP, deadlines and fallbacks (the search's), loading indexes (`library.py`). The query goes into no
 message.
@@ -17,19 +18,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from math import inf
 from typing import Final
 
 import numpy as np
 
 from indexer.index import SurfaceIndex
 from models.embedder import Embedder
+from selector.clauses import clauses
 from selector.ports import Indexes
 from selector.ranking import (
     DENSE_DEPTH,
+    STRICTNESS,
     Dense,
     Leg,
     Scored,
-    named_exactly,
     put_first,
     rank_dense,
     rank_hybrid,
@@ -55,13 +58,21 @@ class Selector:
         embedder: Embedder,
         executor: Executor,
         leg: Leg = "hybrid",
+        strictness: float = STRICTNESS,
         max_waiting: int = MAX_WAITING,
     ) -> None:
-        """`executor` stays the caller's to shut down; it runs threads, as indexes are shared."""
+        """`executor` stays the caller's to shut down; it runs threads, as indexes are shared.
+
+        `strictness`: how clearly a tool must stand out for the ranker not to abstain, in spreads of the cosine of
+        unrelated requests; 0 never abstains. Raises ValueError where it is negative or not finite.
+        """
+        if not 0.0 <= strictness < inf:
+            raise ValueError(f"strictness: {strictness} is not a number from 0 on")
         self._indexes = indexes
         self._embedder = embedder
         self._executor = executor
         self._leg: Leg = leg
+        self._strictness = strictness
         self._max_waiting = max_waiting
         self._waiting = 0
 
@@ -91,9 +102,9 @@ class Selector:
         degraded: str | None = None
         if index.names and any(character.isalnum() for character in query):
             ranked, degraded = self._ranked(index, query, limit=limit)
-            named = named_exactly(query, index.names)
-            if named is not None:
-                ranked = put_first(named, ranked, limit=limit)
+            called = index.named.called(query)
+            if called:
+                ranked = put_first(called, ranked, limit=limit)
         return RankReply(
             surface=request.surface,
             index_version=index.version,
@@ -105,26 +116,31 @@ class Selector:
 
     def _ranked(self, index: SurfaceIndex, query: str, *, limit: int) -> tuple[Sequence[Scored], str | None]:
         """The ranking, and why it is weaker than usual."""
-        if self._leg == "dense":
-            dense = self._dense(index, query)
-            if dense is not None:
-                return rank_dense(dense, limit=limit), None
-            return rank_lexical(index.lexical.scores(query_words(query)), limit=limit), "dense_failed"
-        lexical = index.lexical.scores(query_words(query))
         if self._leg == "lexical":
-            return rank_lexical(lexical, limit=limit), None
-        dense = self._dense(index, query)
+            return rank_lexical(index.lexical.scores(query_words(query)), limit=limit), None
+        texts = (query, *clauses(query)) if self._leg == "hybrid" else (query,)
+        dense = self._dense(index, texts)
         if dense is None:
-            return rank_lexical(lexical, limit=limit), "dense_failed"
-        return rank_hybrid(lexical, dense, trust=trust(query), limit=limit), None
+            return rank_lexical(index.lexical.scores(query_words(query)), limit=limit), "dense_failed"
+        if self._leg == "dense":
+            return rank_dense(dense, limit=limit), None
+        ranked = rank_hybrid(
+            np.stack([index.lexical.scores(query_words(text)) for text in texts]),
+            dense,
+            trust=trust(query),
+            calibration=index.manifest.calibration,
+            strictness=self._strictness,
+            limit=limit,
+        )
+        return ranked, None
 
-    def _dense(self, index: SurfaceIndex, query: str) -> Dense | None:
-        """The nearest tools; None where the model or the vector index failed."""
+    def _dense(self, index: SurfaceIndex, texts: Sequence[str]) -> Dense | None:
+        """The tools nearest to each text; None where the model or the vector index failed."""
         try:
-            vectors = self._embedder.embed_queries([query])
+            vectors = self._embedder.embed_queries(texts)
             scores, rows = index.vectors.search(vectors, min(DENSE_DEPTH, len(index.names)))
         except Exception:  # noqa: BLE001 - whatever an engine raises, the words can still answer
             return None
         if not np.isfinite(scores).all() or (rows < 0).any():
             return None
-        return Dense(scores=scores[0], rows=rows[0])
+        return Dense(scores=scores, rows=rows)

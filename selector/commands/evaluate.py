@@ -16,7 +16,15 @@ from models.adapters.choice import add_model, chosen_embedder
 from models.embedder import Embedder
 from models.hashing import HashingEmbedder
 from selector.adapters.evaluation_files import SetFiles, read_set_file
-from selector.commands.opening import FAILURES, limit, open_artefact, positive, ranking_threads, vectors_in
+from selector.commands.opening import (
+    FAILURES,
+    add_strictness,
+    limit,
+    open_artefact,
+    positive,
+    ranking_threads,
+    vectors_in,
+)
 from selector.comparison import RESAMPLES, SEED, Pairs, compare
 from selector.errors import EvaluationError
 from selector.evaluation import DEPTH
@@ -54,6 +62,7 @@ def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     rankers.add_argument("--threads", type=positive, metavar="N", help="cores to build with (default: all, ≤ 4)")
     rankers.add_argument("--cache", type=Path, metavar="FILE", help="remembers vectors: a rerun embeds what changed")
+    add_strictness(rankers)
     add_model(parser)
     output = parser.add_argument_group("what comes out")
     output.add_argument("--per-query", type=Path, metavar="FILE", help="ids and numbers of every query, .jsonl")
@@ -92,7 +101,16 @@ def _evaluate(arguments: argparse.Namespace) -> None:
             artefact = build_for_evaluation(one.tools, embedder=embedder, cache=cache, progress=progress)
             library = library_of(artefact, open_artefact=open_artefact)
             built = time.perf_counter() - started
-            reports_of = _asked(one, rankers, in_vain, library, embedder, limit=arguments.limit, progress=progress)
+            reports_of = _asked(
+                one,
+                rankers,
+                in_vain,
+                library,
+                embedder,
+                limit=arguments.limit,
+                strictness=arguments.strictness,
+                progress=progress,
+            )
             report = SetReport(
                 name=one.name, tools=len(one.tools), unknown=one.unknown, build_s=built, rankers=reports_of
             )
@@ -172,13 +190,14 @@ def _asked(
     embedder: Embedder,
     *,
     limit: int,
+    strictness: float,
     progress: Progress,
 ) -> list[RankerReport]:
     """Every ranker on one set, over its open index."""
     reports: list[RankerReport] = []
     with ranking_threads(1) as threads:
         for leg in rankers:
-            selector = Selector(indexes=library, embedder=embedder, executor=threads, leg=leg)
+            selector = Selector(indexes=library, embedder=embedder, executor=threads, leg=leg, strictness=strictness)
             asked = evaluate(selector, one.queries, clock=time.perf_counter, limit=limit, progress=progress)
             evaluation = asyncio.run(asked)
             wrong = None

@@ -84,7 +84,7 @@ def _ranked(
     if wanted & _WITH_A_RANKER:
         library = library_of(artefact, open_artefact=open_artefact)
         with ranking_threads(1) as threads:
-            selector = Selector(indexes=library, embedder=embedder, executor=threads)
+            selector = Selector(indexes=library, embedder=embedder, executor=threads, strictness=0.0)
             found += asyncio.run(lint_shadows(tools, selector, progress=progress))
     return found
 

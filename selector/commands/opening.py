@@ -6,6 +6,7 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
+from math import inf
 from pathlib import Path
 
 from indexer.adapters.faiss_index import FaissVectorIndex
@@ -18,6 +19,7 @@ from models.embedder import Embedder
 from models.errors import ModelError
 from selector.errors import SelectorError
 from selector.library import Change, Library
+from selector.ranking import STRICTNESS
 from surface.adapters.command_line import say
 from surface.errors import CatalogError
 from surface.protocol import MAX_LIMIT
@@ -50,6 +52,25 @@ def vectors_in(file: Path | None) -> AbstractContextManager[VectorCache | None]:
 def ranking_threads(threads: int | None) -> ThreadPoolExecutor:
     """The threads that rank."""
     return ThreadPoolExecutor(threads or 4, thread_name_prefix="rank")
+
+
+def add_strictness(parser: argparse._ActionsContainer) -> None:
+    """The knob of abstaining, the same for every command that ranks."""
+    parser.add_argument(
+        "--strictness",
+        type=_strictness,
+        default=STRICTNESS,
+        metavar="N",
+        help="how clearly a tool must stand out to be answered, in spreads of unrelated requests; 0 always answers "
+        "(default: %(default)s)",
+    )
+
+
+def _strictness(text: str) -> float:
+    value = float(text)
+    if not 0.0 <= value < inf:
+        raise argparse.ArgumentTypeError("needs a number from 0 on")
+    return value
 
 
 def positive(text: str) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from indexer.commands.arguments import add_store_location, store_of
 from models.adapters.choice import add_model, chosen_embedder
-from selector.commands.opening import FAILURES, library_over, limit, ranking_threads
+from selector.commands.opening import FAILURES, add_strictness, library_over, limit, ranking_threads
 from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say
 from surface.errors import RankerUnavailable
@@ -21,6 +21,7 @@ def _configure_rank(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", help="what is wanted, in plain words")
     add_store_location(parser)
     add_model(parser)
+    add_strictness(parser)
     parser.add_argument("--application", metavar="A", help="whose surface (default: the only application there is)")
     parser.add_argument("--limit", type=limit, default=8, metavar="N", help="names to show (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -43,7 +44,7 @@ def _rank(arguments: argparse.Namespace) -> None:
         catalog_digest=None,
     )
     with ranking_threads(1) as threads:
-        selector = Selector(indexes=library, embedder=embedder, executor=threads)
+        selector = Selector(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness)
         try:
             reply = asyncio.run(selector.rank(request))
         except RankerUnavailable as error:

@@ -11,7 +11,7 @@ from indexer.commands.arguments import add_store_location, store_of
 from models.adapters.choice import add_model, chosen_embedder
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
-from selector.commands.opening import FAILURES, library_over, positive, ranking_threads, told
+from selector.commands.opening import FAILURES, add_strictness, library_over, positive, ranking_threads, told
 from selector.library import Change
 from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError
@@ -22,6 +22,7 @@ LOG = logging.getLogger("toolsurface.selector")
 def _configure_serve(parser: argparse.ArgumentParser) -> None:
     add_store_location(parser)
     add_model(parser)
+    add_strictness(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
@@ -41,7 +42,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         embedder = chosen_embedder(arguments.model, threads=arguments.threads)
         library = library_over(store, embedder)
         app = build_app(
-            ranker=Selector(indexes=library, embedder=embedder, executor=threads),
+            ranker=Selector(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness),
             served=lambda: library.served,
             background=partial(library.follow, every=arguments.poll, tell=_log),
         )

@@ -80,11 +80,11 @@ def test_a_typo_is_never_a_name_and_differs_by_one_edit(names: list[str]) -> Non
         assert name[start + 2 :] in query.query[start:]
 
 
-def test_only_names_of_several_parts_stand_in_a_sentence() -> None:
+def test_only_names_that_a_catalog_may_hold_are_asked_for_and_in_a_sentence_only_those_of_several_parts() -> None:
     made = name_queries(["find", "file_copy", "sendMail", "az vm create"], sample=10)
-    assert {query.id for query in made["sentence"]} == {"file_copy", "sendMail", "az vm create"}
+    assert {query.id for query in made["sentence"]} == {"file_copy", "sendMail"}
     assert all(query.id in query.query and query.id != query.query for query in made["sentence"])
-    assert {query.query for query in made["exact"]} == {"find", "file_copy", "sendMail", "az vm create"}
+    assert {query.query for query in made["exact"]} == {"find", "file_copy", "sendMail"}
     assert name_queries(list(TOOLS), sample=3) == name_queries(list(TOOLS)[::-1], sample=3)
 
 

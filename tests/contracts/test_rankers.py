@@ -110,7 +110,8 @@ def _selector(tools: Mapping[str, str], leg: Leg, executor: ThreadPoolExecutor) 
     put(store, {SURFACE: tools}, embedder=embedder)
     library = library_over(store, embedder)
     library.refresh()
-    return Selector(indexes=library, embedder=embedder, executor=executor, leg=leg)
+    # Hashed words are no yardstick of meaning: nothing would ever fit.
+    return Selector(indexes=library, embedder=embedder, executor=executor, leg=leg, strictness=0.0)
 
 
 class _NoInput(BaseModel):

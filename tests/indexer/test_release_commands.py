@@ -173,7 +173,7 @@ def test_inspect_prints_an_index_version(line: Line, releases: list[str]) -> Non
     said = line("inspect")
     for part in (
         "app/reader",
-        "all-minilm-l6-v2",
+        "tool-minilm-l6-1",
         "384 dimensions",
         "3, of 3 distinct texts",
         "vectors.npy",

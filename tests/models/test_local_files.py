@@ -48,9 +48,9 @@ def test_the_packaged_weights_stay_within_25_mb(packaged: VerifiedModel) -> None
     assert sum(len(content) for content in packaged.files.values()) <= 25_000_000
 
 
-@pytest.mark.parametrize("name", ["no-such-model", "../manifests/all-minilm-l6-v2", ""])
+@pytest.mark.parametrize("name", ["no-such-model", "../manifests/tool-minilm-l6-1", ""])
 def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
-    with pytest.raises(ManifestError, match="there are: all-minilm-l6-v2"):
+    with pytest.raises(ManifestError, match="there are: tool-minilm-l6-1"):
         read_packaged_model(name)
 
 

@@ -61,7 +61,7 @@ def test_the_wheel_brings_the_model_its_notice_and_the_type_markers_and_stays_sm
         names = set(archive.namelist())
     assert {f"{part}/py.typed" for part in ("surface", "indexer", "selector", "models")} <= names
     assert "models/weights/NOTICE" in names
-    assert any(name.endswith("all-minilm-l6-v2/model.onnx") for name in names)
+    assert any(name.endswith("tool-minilm-l6-1/model.onnx") for name in names)
     assert wheel.stat().st_size < 25 * 2**20
 
 

@@ -12,8 +12,9 @@ from shutil import copytree
 import numpy as np
 import pytest
 
-from models import ModelLoadError, ModelManifest, VerifiedModel
+from models import ModelLoadError
 from models.adapters import export_minilm
+from models.adapters.local_files import MANIFEST_FILE, read_manifest, read_model
 from models.adapters.onnx import OnnxEmbedder
 from models.adapters.sentence_transformer import SentenceTransformerEmbedder
 from tests.contracts.embedder_contract import EmbedderContract
@@ -41,9 +42,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
     """What `export_minilm` makes of the same weights."""
     out = tmp_path_factory.mktemp("export")
     assert export_minilm.main(["--weights", str(weights()), str(out)]) == 0
-    files = {name: (out / name).read_bytes() for name in ("model.onnx", "tokenizer.json")}
-    manifest: ModelManifest = export_minilm._model(files["model.onnx"], files["tokenizer.json"]).manifest
-    return OnnxEmbedder(VerifiedModel(manifest=manifest, files=files))
+    return OnnxEmbedder(read_model(out, read_manifest(out / MANIFEST_FILE)))
 
 
 class TestSentenceTransformerEmbedder(EmbedderContract):

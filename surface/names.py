@@ -1,0 +1,85 @@
+"""The name rule: which tools a query calls by name. Pure, and defined only here, for local rankers and hosted ones.
+
+A query calls a tool by name where
+
+1. the whole query, quotes and blanks around it aside, is the name; upper and lower case count as equal where only
+   one name fits;
+2. a word of it is a name of several parts (``create_invoice``, ``getUser``, ``files.read``). A name of one part is
+   not enough: ``find`` and ``which`` are words;
+3. either of them is one typo away from exactly one name: a character changed, left out, put in, or swapped with its
+   neighbour (optimal string alignment distance 1), in names of at least five characters.
+
+Such tools stand first, in the order the query calls them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+_LEAST_TYPO_CHARACTERS: Final = 5
+_MAX_WORDS_READ: Final = 512
+_QUOTES: Final = "`'\"\u201c\u201d\u2018\u2019"
+_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*[A-Za-z0-9_]")
+_JOINT: Final = re.compile(r"[A-Za-z0-9][_.-]+[A-Za-z0-9]|[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
+
+
+class NameIndex:
+    """The names of one catalog, ready to be recognised; immutable, threads may share it."""
+
+    __slots__ = ("_by_length", "_exact", "_folded", "_longest")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Rows are positions in `names`. Linear in the names, in time and memory."""
+        self._exact = {name: row for row, name in enumerate(names)}
+        self._folded: dict[str, list[int]] = {}
+        for row, name in enumerate(names):
+            self._folded.setdefault(name.casefold(), []).append(row)
+        self._by_length: dict[int, list[str]] = {}
+        for folded in self._folded:
+            self._by_length.setdefault(len(folded), []).append(folded)
+        self._longest = max(self._by_length, default=0)
+
+    def called(self, query: str) -> tuple[int, ...]:
+        """The rows of the tools that `query` calls by name, in the order it does; most queries call none."""
+        whole = query.strip().strip(_QUOTES).strip()
+        row = self._row(whole) if len(whole) <= self._longest + 1 else None
+        if row is not None:
+            return (row,)
+        rows = (self._row(word) for word in _identifiers(query))
+        return tuple(dict.fromkeys(row for row in rows if row is not None))
+
+    def _row(self, written: str) -> int | None:
+        if written in self._exact:
+            return self._exact[written]
+        folded = written.casefold()
+        rows = self._folded.get(folded)
+        if rows is None:
+            rows = self._misspelt(folded)
+        return rows[0] if len(rows) == 1 else None
+
+    def _misspelt(self, folded: str) -> list[int]:
+        length = len(folded)
+        if not _LEAST_TYPO_CHARACTERS <= length <= self._longest + 1:
+            return []
+        found: list[int] = []
+        for near in (length - 1, length, length + 1):
+            choices = self._by_length.get(near, [])
+            matches = process.extract(folded, choices, scorer=OSA.distance, score_cutoff=1, limit=2)
+            found.extend(row for name, _, _ in matches for row in self._folded[name])
+        return found
+
+
+def standing_first(rows: Sequence[int], *, best: float) -> dict[int, float]:
+    """The score of each called tool, in a ranking whose best other tool scores `best`."""
+    return {row: best + len(rows) - at for at, row in enumerate(rows)}
+
+
+def _identifiers(query: str) -> list[str]:
+    """The words of a query that have the form of a name of several parts."""
+    words = (word for word in _IDENTIFIER.findall(query) if _JOINT.search(word))
+    return [word for _, word in zip(range(_MAX_WORDS_READ), words, strict=False)]
