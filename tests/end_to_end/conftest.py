@@ -45,8 +45,15 @@ def processes_of(folder: Path) -> list[str]:
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     """The real command with a fresh index."""
     folder = tmp_path_factory.mktemp("demo")
+    # No vector that an earlier run has remembered.
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
     ran = subprocess.run(
-        demo_command("--json", "--keep", str(folder)), cwd=ROOT, capture_output=True, text=True, check=False
+        demo_command("--json", "--keep", str(folder)),
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.stdout, ran.stderr
     return DemoRun(folder=folder, exit_status=ran.returncode, result=json.loads(ran.stdout), story=ran.stderr)

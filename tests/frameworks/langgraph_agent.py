@@ -119,9 +119,9 @@ class Process:
 
     async def _move(self, given: Any, *, before: str) -> None:
         if self.life.sync:
-            self.graph.invoke(given, self.config, interrupt_before=[before])
+            self.graph.invoke(given, self.config, interrupt_before=[before], durability="sync")
         else:
-            await self.graph.ainvoke(given, self.config, interrupt_before=[before])
+            await self.graph.ainvoke(given, self.config, interrupt_before=[before], durability="sync")
 
 
 def langchains_own(tool: Tool, store: Store, checkpoint: Checkpoint) -> Tool:
