@@ -54,7 +54,7 @@ class Account:
     evidence: list[list[dict[str, Any]]] = field(default_factory=list)
     """The events of every move without their durations; those of one move in an order of their own."""
     done: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
-    """Every handler that ran, move by move, with its arguments."""
+    """Every handler that ran with its arguments; those of one move, which may run at once, in an order of their own."""
 
 
 def search(query: str) -> ScriptedCall:
@@ -133,7 +133,7 @@ PHASES = (STORAGE, COMPUTE, AFTERWARDS)
 async def tell(harness: Harness, made: Callable[[Operation], Tool] = library_tool) -> Account:
     """The whole story on one adapter; every phase opens the run anew from its stored history."""
     world = World()
-    account = Account(done=world.done)
+    account = Account()
     events: list[Evidence] = []
     history: str | None = None
     for phase in PHASES:
@@ -144,15 +144,25 @@ async def tell(harness: Harness, made: Callable[[Operation], Tool] = library_too
             observer=events.append,
         )
         session = harness.open(scenario, run_id=RUN_ID, surface=SURFACE, history=history, pins=phase.pins)
-        await _play(session, phase, restarted=history is not None, account=account, events=events)
+        await _play(session, phase, restarted=history is not None, account=account, events=events, done=world.done)
         history = session.history()
     return account
 
 
-async def _play(session: Session, phase: Phase, *, restarted: bool, account: Account, events: list[Evidence]) -> None:
+async def _play(
+    session: Session,
+    phase: Phase,
+    *,
+    restarted: bool,
+    account: Account,
+    events: list[Evidence],
+    done: list[tuple[str, Mapping[str, Any]]],
+) -> None:
     def turn_page() -> None:
         account.evidence.append(sorted((_timeless(event) for event in events), key=repr))
+        account.done.extend(sorted(done, key=repr))
         events.clear()
+        done.clear()
 
     if restarted:
         await session.resume()
