@@ -14,7 +14,7 @@ Not done here: what the files mean (`contents.py`), where they are kept (`ports.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from types import MappingProxyType
@@ -33,6 +33,8 @@ NAMES, DIGESTS, TEXTS, VECTORS = "names.json", "digests.json", "texts.json", "ve
 WORDS, STARTS, ROWS, IMPACTS = "words.json", "starts.npy", "rows.npy", "impacts.npy"
 FILES = frozenset({NAMES, DIGESTS, TEXTS, VECTORS, WORDS, STARTS, ROWS, IMPACTS})
 """Every file of an artefact; a manifest that names another one is refused."""
+MANIFEST = "manifest.json"
+"""Where the manifest stands beside them."""
 MAX_FILE_BYTES = 8 * 1024**3
 MAX_ARTEFACT_BYTES = MAX_FILE_BYTES
 """Of all files together: vectors of 384 dimensions for four million tools."""
@@ -176,3 +178,31 @@ class Artefact:
                 raise ArtefactError(
                     f"version {self.version}: {name} is damaged (its sha256 is not the manifest's); deploy again"
                 )
+
+
+def read_artefact(
+    written: bytes,
+    read: Callable[[str, int], bytes | None],
+    *,
+    application: str,
+    surface: str,
+    version: str,
+    where: str,
+) -> Artefact:
+    """The artefact whose manifest is `written`; `read` gives a file by its name, no larger than a ceiling in bytes.
+
+    Raises `ArtefactError` that begins with `where`, or names the version, where a file is missing or damaged, or it is
+    another version than was asked for.
+    """
+    manifest = read_manifest(written)
+    if (manifest.application, manifest.surface, manifest.version) != (application, surface, version):
+        raise ArtefactError(f"{where}: holds another version than its place says; deploy again")
+    files: dict[str, bytes] = {}
+    for name, entry in manifest.files.items():
+        data = read(name, entry.size)
+        if data is None:
+            raise ArtefactError(f"{where}: {name} is missing; deploy again")
+        files[name] = data
+    artefact = Artefact(manifest=manifest, files=files)
+    artefact.verify()
+    return artefact

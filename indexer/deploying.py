@@ -14,20 +14,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from indexer.adapters.catalog_reader import read_canary_bytes, read_catalog_bytes
-from indexer.adapters.faiss_index import FaissVectorIndex
-from indexer.adapters.lexical_index import ArrayLexicalIndex
 from indexer.adapters.opening import open_store
+from indexer.adapters.usual_index import open_artefact
 from indexer.adapters.vector_cache import VectorFile, usual_place
 from indexer.canaries import read_canaries
 from indexer.catalog_file import Catalog, read_catalog
 from indexer.deploy import deploy
 from indexer.deployed import DeployResult
 from indexer.embedding import AT_ONCE
-from indexer.index import open_index
 from indexer.ports import ArtefactStore, Rehearsal, VectorCache
 from indexer.progress import Progress, silent
 from models.adapters.onnx import default_embedder, usable_cores
@@ -96,6 +93,5 @@ def _remembering(
 
 @contextmanager
 def _rehearsing(embedder: Embedder) -> Iterator[Rehearsal]:
-    opened = partial(open_index, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
     with ThreadPoolExecutor(1, thread_name_prefix="rehearse") as executor:
-        yield SelectorRehearsal(open_artefact=opened, embedder=embedder, executor=executor)
+        yield SelectorRehearsal(open_artefact=open_artefact, embedder=embedder, executor=executor)

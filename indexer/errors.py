@@ -134,3 +134,9 @@ class ActivationConflictError(IndexerError):
             f"application {application}: expected {expected or 'no release'} to be active and found "
             f"{found or 'no release'}; another deploy was faster, so deploy again"
         )
+
+
+def kind_of(error: Exception) -> str:
+    """The kind of somebody else's error and how its message begins, in one line; the rest may quote whole answers."""
+    first = str(error).strip().splitlines()[:1]
+    return f"{type(error).__name__}: {first[0][:200]}" if first else type(error).__name__

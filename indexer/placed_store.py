@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 
-from indexer.artefact import MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_manifest
+from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_artefact
 from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
 from indexer.ledger import MAX_LEDGER_BYTES, Copy, KeptVersion, Ledger, Pruning, empty_ledger, read_ledger
 from indexer.release import Release
 from indexer.shelf import Address, Shelf
 
-MANIFEST = "manifest.json"
 _TRIES = 100
 """Each lost compare-and-swap means that somebody else's succeeded."""
 _COPIES = 3
@@ -185,18 +184,14 @@ class PlacedStore:
         written = self._shelf.read(address, MANIFEST, ceiling=MAX_MANIFEST_BYTES)
         if written is None:
             raise ArtefactError(f"{where}: {MANIFEST} is missing; deploy again")
-        manifest = read_manifest(written)
-        if (manifest.application, manifest.surface, manifest.version) != (application, known.surface, known.version):
-            raise ArtefactError(f"{where}: holds another version than its place says; deploy again")
-        files: dict[str, bytes] = {}
-        for name, entry in manifest.files.items():
-            data = self._shelf.read(address, name, ceiling=entry.size)
-            if data is None:
-                raise ArtefactError(f"{where}: {name} is missing; deploy again")
-            files[name] = data
-        artefact = Artefact(manifest=manifest, files=files)
-        artefact.verify()
-        return artefact
+        return read_artefact(
+            written,
+            lambda name, ceiling: self._shelf.read(address, name, ceiling=ceiling),
+            application=application,
+            surface=known.surface,
+            version=known.version,
+            where=where,
+        )
 
     def _is_sound(self, manifest: IndexManifest, known: KeptVersion) -> bool:
         try:

@@ -2,7 +2,7 @@
 
 Rules kept here:
 
-1. A query and each of its clauses are scored by both legs (`indexer.scoring`). Where there are clauses, a tool's score
+1. A query and each of its clauses are scored by both legs (`scoring.py`). Where there are clauses, a tool's score
    is that for the whole query and half its best for a clause; and the best tools of the clauses stand right behind the
    first, the surest clause before the others, so that no need of the query is crowded out by another one.
 2. The ranking abstains where the nearest tool is no nearer than unrelated requests come to this index, by the margin
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.calibration import Calibration
-from indexer.scoring import fused
+from selector.scoring import fused
 from surface.names import standing_first
 
 Leg: TypeAlias = Literal["hybrid", "lexical", "dense"]

@@ -10,16 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Final
 
 import onnxruntime
 
-from models.adapters.local_files import read_manifest, read_model
+from models.adapters.local_files import MANIFEST_FILE, read_manifest, read_model
 from models.adapters.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxEmbedder
 from models.errors import ModelFileMissingError
 from models.manifest import FilePin, ModelManifest
-
-MANIFEST_FILE: Final = "manifest.toml"
 
 
 def read_encoder(folder: Path) -> OnnxEmbedder:

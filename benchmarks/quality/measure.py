@@ -14,11 +14,11 @@ from benchmarks.quality.bm25 import PlainBm25
 from benchmarks.quality.fusion import RankFusion
 from benchmarks.quality.groups import Group
 from benchmarks.quality.names import name_queries
+from indexer.adapters.usual_index import open_artefact
 from indexer.catalog_file import CatalogTool
 from indexer.ports import VectorCache
 from indexer.progress import Progress
 from models.embedder import Embedder
-from selector.commands.opening import open_artefact
 from selector.evaluation_run import (
     Evaluation,
     FalseReturns,

@@ -30,13 +30,12 @@ from datetime import datetime
 from pathlib import Path
 
 from indexer.adapters.directory_files import read, remove, sync_folder, told_as_store_errors, write
-from indexer.artefact import MAX_MANIFEST_BYTES, Artefact, read_manifest
+from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, read_artefact
 from indexer.errors import ArtefactError, NotPublishedError, StoreError
 from indexer.folder_name import folder_of, key_of
 from indexer.ledger import MAX_LEDGER_BYTES, Ledger, Pruning, empty_ledger, read_ledger
 from indexer.release import Release
 
-_MANIFEST = "manifest.json"
 _LEDGER = "ledger.json"
 _VERSION = re.compile(r"[0-9a-f]{32}")
 _RETRY_S = 0.02
@@ -99,7 +98,7 @@ class DirectoryStore:
                 fresh.mkdir()
                 for name, data in artefact.files.items():
                     write(fresh / name, data)
-                write(fresh / _MANIFEST, manifest.to_bytes())
+                write(fresh / MANIFEST, manifest.to_bytes())
                 sync_folder(fresh)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if os.path.lexists(target):
@@ -134,7 +133,7 @@ class DirectoryStore:
             missing = [
                 (surface, released.version)
                 for surface, released in sorted(release.surfaces.items())
-                if not (self._version(release.application, surface, released.version) / _MANIFEST).is_file()
+                if not (self._version(release.application, surface, released.version) / MANIFEST).is_file()
             ]
             if missing:  # somebody removed it by hand
                 raise NotPublishedError(application=release.application, missing=missing)
@@ -171,21 +170,17 @@ class DirectoryStore:
 
     def _loaded(self, folder: Path, application: str, surface: str, version: str) -> Artefact:
         with told_as_store_errors(folder):
-            written = read(folder / _MANIFEST, ceiling=MAX_MANIFEST_BYTES)
+            written = read(folder / MANIFEST, ceiling=MAX_MANIFEST_BYTES)
             if written is None:
                 raise StoreError(f"{folder}: version {version} of surface {surface} is not in the store")
-            manifest = read_manifest(written)
-            if (manifest.application, manifest.surface, manifest.version) != (application, surface, version):
-                raise ArtefactError(f"{folder}: holds another version than its place says; deploy again")
-            files: dict[str, bytes] = {}
-            for name, entry in manifest.files.items():
-                data = read(folder / name, ceiling=entry.size)
-                if data is None:
-                    raise ArtefactError(f"{folder}: {name} is missing; deploy again")
-                files[name] = data
-        artefact = Artefact(manifest=manifest, files=files)
-        artefact.verify()
-        return artefact
+            return read_artefact(
+                written,
+                lambda name, ceiling: read(folder / name, ceiling=ceiling),
+                application=application,
+                surface=surface,
+                version=version,
+                where=str(folder),
+            )
 
     def _replace(self, ledger: Ledger, staging: Path) -> None:
         path = self._home(ledger.application) / _LEDGER

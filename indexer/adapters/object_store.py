@@ -26,13 +26,12 @@ import obstore
 from obstore import exceptions as refusals
 from obstore.store import ObjectStore, from_url
 
-from indexer.errors import StoreError, StoreUnavailableError
+from indexer.errors import StoreError, StoreUnavailableError, kind_of
 from indexer.folder_name import folder_of, key_of
 from indexer.ledger import MAX_LEDGER_BYTES
 from indexer.placed_store import PlacedStore
 from indexer.shelf import Address, FoundLedger
 
-SCHEMES: Final = ("s3", "gs", "az")
 _RANGE_BYTES: Final = 16 * 1024 * 1024
 """The most that is asked for in one request, which has a minute."""
 _NO_BUCKET: Final = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
@@ -55,7 +54,7 @@ def object_store(url: str, *, allow_http: bool = False) -> PlacedStore:
             retry_config={"max_retries": 4, "retry_timeout": timedelta(seconds=20)},
         )
     except (refusals.BaseError, ValueError) as error:
-        raise StoreError(f"{url}: cannot be opened ({_shown(error)}); set the provider's variables") from None
+        raise StoreError(f"{url}: cannot be opened ({kind_of(error)}); set the provider's variables") from None
     return placed_in(opened, name=url)
 
 
@@ -169,7 +168,7 @@ class ObjectShelf:
             raise StoreError(f"{self._name}: cannot replace an object conditionally; {_UNFIT}") from error
         except (refusals.BaseError, OSError) as error:
             raise StoreUnavailableError(
-                f"{self._name}: cannot be reached now ({_shown(error)}); see that it runs and this machine may connect"
+                f"{self._name}: cannot be reached now ({kind_of(error)}); see that it runs and this machine may connect"
             ) from error
 
 
@@ -183,9 +182,3 @@ def _home(application: str) -> str:
 def _folder(address: Address) -> str:
     surface = folder_of("surface", address.surface)
     return f"{_home(address.application)}/versions/{surface}/{address.version}/{address.place}"
-
-
-def _shown(error: Exception) -> str:
-    """The kind of an error and how its message begins; the rest quotes whole answers."""
-    first = str(error).strip().splitlines()[:1]
-    return f"{type(error).__name__}: {first[0][:200]}" if first else type(error).__name__

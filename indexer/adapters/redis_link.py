@@ -27,10 +27,9 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.cluster import RedisCluster
 from redis.retry import Retry
 
-from indexer.errors import StoreError, StoreUnavailableError
+from indexer.errors import StoreError, StoreUnavailableError, kind_of
 
 Client: TypeAlias = "redis.Redis | RedisCluster"
-SCHEMES: Final = ("redis", "rediss", "redis+cluster", "rediss+cluster")
 _TLS_FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _TRIES: Final = 3
 _CONNECT_S, _ANSWER_S = 5.0, 10.0
@@ -191,7 +190,7 @@ def _connected(place: RedisPlace) -> Client:
 def _as_ours(error: Exception, place: RedisPlace) -> StoreError:
     for kinds, ours, meaning in _MEANINGS:
         if isinstance(error, kinds):
-            return ours(f"{place.name}: {meaning.format(shown=_shown(error))}")
+            return ours(f"{place.name}: {meaning.format(shown=kind_of(error))}")
     if isinstance(error, refusals.AskError) and not place.cluster:
         return StoreError(f"{place.name}: is a node of a cluster; say redis+cluster:// instead of redis://")
     if isinstance(error, refusals.RedisClusterException) and "not enabled" in str(error):
@@ -200,12 +199,7 @@ def _as_ours(error: Exception, place: RedisPlace) -> StoreError:
         return StoreError(f"{place.name}: cannot save to its own disk and takes no writes; mend that server")
     if isinstance(error, _PASSING):
         return StoreUnavailableError(
-            f"{place.name}: cannot be reached now ({_shown(error)}); see that it runs and that this machine may connect"
+            f"{place.name}: cannot be reached now ({kind_of(error)}); "
+            "see that it runs and that this machine may connect"
         )
-    return StoreError(f"{place.name}: refused with {_shown(error)}")
-
-
-def _shown(error: Exception) -> str:
-    """The kind of an error and how its message begins: never what was sent."""
-    first = str(error).strip().splitlines()[:1]
-    return f"{type(error).__name__}: {first[0][:200]}" if first else type(error).__name__
+    return StoreError(f"{place.name}: refused with {kind_of(error)}")

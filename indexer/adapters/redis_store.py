@@ -31,10 +31,10 @@ import redis
 from redis import exceptions as refusals
 
 from indexer.adapters.redis_link import RedisLink, RedisPlace
-from indexer.artefact import FILES, MAX_FILE_BYTES
+from indexer.artefact import FILES, MANIFEST, MAX_FILE_BYTES
 from indexer.errors import StoreError, StoreUnavailableError
 from indexer.ledger import MAX_LEDGER_BYTES
-from indexer.placed_store import MANIFEST, PlacedStore
+from indexer.placed_store import PlacedStore
 from indexer.shelf import Address, FoundLedger
 from surface.identity import is_key
 

@@ -12,6 +12,7 @@ from indexer.adapters.catalog_reader import read_catalog_bytes
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import ReadCatalog, read_catalog
 from indexer.commands.arguments import add_store, positive, store_of
+from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE
 from indexer.deploying import deploy_catalog
 from indexer.errors import ActivationConflictError, CanaryError, IndexerError
 from indexer.report import deploy_json, deploy_lines, failure_json, refusal_lines
@@ -23,7 +24,6 @@ from surface.adapters.command_line import DONE, Command, WrongUseError, print_js
 from surface.errors import CatalogError
 
 FAILURES = (CatalogError, IndexerError, ModelError)
-CANARY_FAILED, LOST_THE_RACE = 3, 4
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

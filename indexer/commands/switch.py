@@ -6,14 +6,13 @@ import argparse
 from collections.abc import Callable
 
 from indexer.commands.arguments import add_application, add_store, application_of, now, store_of
+from indexer.commands.exit_codes import LOST_THE_RACE
 from indexer.errors import ActivationConflictError, IndexerError
 from indexer.ledger import Ledger
 from indexer.release import Release
 from indexer.releases import SHORTEST_PREFIX, kept_release, previous_release, switch
 from indexer.table import short
 from surface.adapters.command_line import DONE, Command, print_json
-
-LOST_THE_RACE = 4
 
 
 def _configure_activate(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from indexer.importing.candidate import Found, found, not_an_object
+from indexer.importing.candidate import Found, found
 from indexer.importing.entries import entries
 from surface.catalog_rules import shown
 from surface.errors import Fault
@@ -15,11 +15,9 @@ def read_anthropic(document: Any, *, file: str, service: str | None) -> list[Fou
     return [_tool(value, where, service) for where, value in entries(document, file=file)]
 
 
-def _tool(value: Any, where: str, service: str | None) -> Found:
+def _tool(value: dict[str, Any] | Fault, where: str, service: str | None) -> Found:
     if isinstance(value, Fault):
         return value
-    if not isinstance(value, dict):
-        return not_an_object(where)
     kind = value.get("type")
     if kind not in (None, "custom"):
         named = shown(kind) if isinstance(kind, str) else "no text"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from indexer.importing.candidate import not_an_object
 from surface.errors import CatalogError, Fault
 
 
@@ -17,8 +18,16 @@ class Lines:
     """By line number, from 1."""
 
 
-def entries(document: Any, *, file: str) -> Iterator[tuple[str, Any | Fault]]:
-    """The entries of a list, of `{"tools": […]}` or of lines, each with its place. Raises `CatalogError` for others."""
+def entries(document: Any, *, file: str) -> Iterator[tuple[str, dict[str, Any] | Fault]]:
+    """The entries of a list, of `{"tools": […]}` or of lines, each with its place; one that is no object is its fault.
+
+    Raises `CatalogError` for other documents.
+    """
+    for where, value in _values(document, file=file):
+        yield where, value if isinstance(value, (dict, Fault)) else not_an_object(where)
+
+
+def _values(document: Any, *, file: str) -> Iterator[tuple[str, Any]]:
     if isinstance(document, Lines):
         for number, value in document.values:
             yield f"{file}: line {number}", value

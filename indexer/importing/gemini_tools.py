@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from indexer.importing.candidate import Found, found, not_an_object
+from indexer.importing.candidate import Found, found
 from indexer.importing.drafts import to_2020_12
 from indexer.importing.entries import entries
 from indexer.importing.openapi_schema import from_3_0
@@ -33,12 +33,9 @@ def read_gemini(document: Any, *, file: str, service: str | None) -> list[Found]
     return [one for where, value in entries(document, file=file) for one in _entry(value, where, service)]
 
 
-def _entry(value: Any, where: str, service: str | None) -> Iterator[Found]:
+def _entry(value: dict[str, Any] | Fault, where: str, service: str | None) -> Iterator[Found]:
     if isinstance(value, Fault):
         yield value
-        return
-    if not isinstance(value, dict):
-        yield not_an_object(where)
         return
     declared = next((value[key] for key in DECLARATIONS if key in value), None)
     if declared is None and "name" in value:
@@ -49,7 +46,7 @@ def _entry(value: Any, where: str, service: str | None) -> Iterator[Found]:
     else:
         try:
             for place, one in entries({"tools": declared}, file=where):
-                yield _function(one, place, service) if isinstance(one, dict) else not_an_object(place)
+                yield one if isinstance(one, Fault) else _function(one, place, service)
         except CatalogError as error:
             yield from error.faults
 

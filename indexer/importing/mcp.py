@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from indexer.importing.candidate import Found, found, not_an_object
+from indexer.importing.candidate import Found, found
 from indexer.importing.entries import Lines, entries
 from surface.catalog_rules import shown
 from surface.errors import CatalogError, Fault
@@ -80,7 +80,7 @@ def _server(document: Any, *, file: str, service: str | None) -> list[Found]:
     return read
 
 
-def _entries(page: Any, *, file: str) -> Iterator[tuple[str, Any | Fault]]:
+def _entries(page: Any, *, file: str) -> Iterator[tuple[str, dict[str, Any] | Fault]]:
     if isinstance(page, Lines):
         return entries(page, file=file)
     unwrapped = _unwrapped(page) if isinstance(page, dict) else page
@@ -92,11 +92,9 @@ def _unwrapped(page: dict[str, Any]) -> dict[str, Any]:
     return result if isinstance(result, dict) else page
 
 
-def _tool(value: Any, *, where: str, service: str | None) -> Found:
+def _tool(value: dict[str, Any] | Fault, *, where: str, service: str | None) -> Found:
     if isinstance(value, Fault):
         return value
-    if not isinstance(value, dict):
-        return not_an_object(where)
     written = value.get("annotations")
     hints: dict[str, Any] = written if isinstance(written, dict) else {}
     title = value.get("title", hints.get("title"))

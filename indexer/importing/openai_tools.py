@@ -20,11 +20,9 @@ def read_openai(document: Any, *, file: str, service: str | None) -> list[Found]
     return [one for where, value in entries(document, file=file) for one in _entry(value, where, service)]
 
 
-def _entry(value: Any, where: str, service: str | None) -> Iterator[Found]:
+def _entry(value: dict[str, Any] | Fault, where: str, service: str | None) -> Iterator[Found]:
     if isinstance(value, Fault):
         yield value
-    elif not isinstance(value, dict):
-        yield not_an_object(where)
     elif value.get("type") == "namespace":
         yield from _namespace(value, where)
     elif value.get("type", "function") != "function":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from indexer.importing.candidate import Found, found, not_an_object
+from indexer.importing.candidate import Found, found
 from indexer.importing.entries import entries
 from surface.errors import Fault
 
@@ -17,11 +17,9 @@ def read_plain(document: Any, *, file: str, service: str | None) -> list[Found]:
     return [_tool(value, where, service) for where, value in entries(document, file=file)]
 
 
-def _tool(value: Any, where: str, service: str | None) -> Found:
+def _tool(value: dict[str, Any] | Fault, where: str, service: str | None) -> Found:
     if isinstance(value, Fault):
         return value
-    if not isinstance(value, dict):
-        return not_an_object(where)
     return found(
         where=where,
         name=value.get("name"),

@@ -10,21 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from indexer.adapters.progress import shown_progress
+from indexer.adapters.usual_index import open_artefact
 from indexer.catalog_file import CatalogTool
 from indexer.progress import Progress
 from models.adapters.choice import add_model, chosen_embedder
 from models.embedder import Embedder
 from models.hashing import HashingEmbedder
 from selector.adapters.evaluation_files import SetFiles, read_set_file
-from selector.commands.opening import (
-    FAILURES,
-    add_strictness,
-    limit,
-    open_artefact,
-    positive,
-    ranking_threads,
-    vectors_in,
-)
+from selector.commands.opening import FAILURES, add_strictness, limit, positive, ranking_threads, vectors_in
 from selector.comparison import RESAMPLES, SEED, Pairs, compare
 from selector.errors import EvaluationError
 from selector.evaluation import DEPTH

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from indexer.adapters.progress import shown_progress
+from indexer.adapters.usual_index import open_artefact
 from indexer.catalog_file import CatalogTool
 from indexer.contents import read_contents
 from indexer.ports import VectorCache
@@ -16,7 +17,7 @@ from indexer.progress import Progress
 from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
 from selector.adapters.evaluation_files import read_set_file
-from selector.commands.opening import FAILURES, open_artefact, positive, ranking_threads, vectors_in
+from selector.commands.opening import FAILURES, positive, ranking_threads, vectors_in
 from selector.evaluation_run import build_for_evaluation, library_of
 from selector.lint import Code, Finding, lint_texts
 from selector.lint_likeness import lint_likeness

@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
-from functools import partial
 from math import inf
 from pathlib import Path
 
-from indexer.adapters.faiss_index import FaissVectorIndex
-from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.adapters.usual_index import open_artefact
 from indexer.adapters.vector_cache import VectorFile
 from indexer.errors import IndexerError
-from indexer.index import open_index
 from indexer.ports import ArtefactStore, VectorCache
 from models.embedder import Embedder
 from models.errors import ModelError
@@ -25,8 +22,6 @@ from surface.errors import CatalogError
 from surface.protocol import MAX_LIMIT
 
 FAILURES = (IndexerError, ModelError, SelectorError, CatalogError)
-
-open_artefact = partial(open_index, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
 
 
 def library_over(store: ArtefactStore, embedder: Embedder) -> Library:

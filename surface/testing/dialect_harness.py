@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from surface.content import PartKind
-from surface.controller import create_deferred_agent_tool_surface
 from surface.dialect import Dialect
 from surface.mounted_run import MountedRun, Pins
 from surface.testing.harness import Answer, Scenario, StepRecord
@@ -36,17 +35,8 @@ class DialectHarness:
         pins: Pins = (),
         context: Any = None,
     ) -> DialectSession:
-        controller = create_deferred_agent_tool_surface(
-            application=scenario.application,
-            surfaces=scenario.surfaces,
-            dialect=self._dialect,
-            limits=scenario.limits,
-            ranker=scenario.ranker,
-            signer=scenario.signer,
-            observer=scenario.observer,
-        )
         messages = self._voice.asks("Do something useful.") if history is None else json.loads(history)
-        run = controller.mount(run_id=run_id, surface=surface, pins=pins, context=context)
+        run = scenario.controller(self._dialect).mount(run_id=run_id, surface=surface, pins=pins, context=context)
         return DialectSession(run, self._dialect, self._voice, messages)
 
 

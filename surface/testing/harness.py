@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from surface.content import PartKind
+from surface.controller import DeferredAgentToolSurface, create_deferred_agent_tool_surface
+from surface.dialect import Dialect
 from surface.evidence import Evidence
 from surface.limits import Limits
 from surface.mounted_run import Pins
@@ -31,6 +33,18 @@ class Scenario:
     signer: ReceiptSigner | None = None
     observer: Callable[[Evidence], None] | None = None
     application: str = "conformance"
+
+    def controller(self, dialect: Dialect) -> DeferredAgentToolSurface:
+        """The application, built anew as a new process would."""
+        return create_deferred_agent_tool_surface(
+            application=self.application,
+            surfaces=self.surfaces,
+            dialect=dialect,
+            limits=self.limits,
+            ranker=self.ranker,
+            signer=self.signer,
+            observer=self.observer,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ import pytest
 
 from indexer.__main__ import COMMANDS
 from indexer.adapters.directory_store import DirectoryStore
-from indexer.commands.deploy import CANARY_FAILED, LOST_THE_RACE
+from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE
 from indexer.report import REASONS
 from tests.indexer.samples import catalog_json, tool_json
 

@@ -24,15 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from indexer.adapters.directory_store import DirectoryStore
-from indexer.adapters.faiss_index import FaissVectorIndex
-from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.adapters.usual_index import open_artefact
 from indexer.adapters.vector_cache import VectorFile
 from indexer.canaries import Canary
 from indexer.catalog_file import Catalog
 from indexer.deploy import deploy
 from indexer.deployed import DeployResult
 from indexer.health import health_of
-from indexer.index import open_index
 from indexer.progress import Progress, silent
 from selector.rehearsal import SelectorRehearsal
 from tests.indexer.samples import EMBEDDER, catalog, tool
@@ -56,7 +54,6 @@ CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"
 
 def deployed(folder: Path, wanted: Catalog, progress: Progress = silent) -> DeployResult:
     """A deploy with everything that belongs to one."""
-    opened = partial(open_index, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
     with closing(VectorFile(folder / "cache.sqlite3")) as cache, ThreadPoolExecutor(1) as executor:
         return deploy(
             wanted,
@@ -65,7 +62,7 @@ def deployed(folder: Path, wanted: Catalog, progress: Progress = silent) -> Depl
             now=lambda: datetime.now(UTC),
             cache=cache,
             canaries=CANARIES if "writer" in wanted.surfaces else (),
-            rehearse=SelectorRehearsal(open_artefact=opened, embedder=EMBEDDER, executor=executor),
+            rehearse=SelectorRehearsal(open_artefact=open_artefact, embedder=EMBEDDER, executor=executor),
             progress=progress,
         )
 

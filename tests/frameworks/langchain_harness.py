@@ -31,7 +31,6 @@ from pydantic import Field
 
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools
 from surface.content import PartKind
-from surface.controller import create_deferred_agent_tool_surface
 from surface.mounted_run import Pins
 from surface.testing import Answer, Scenario, ScriptedCall, StepRecord
 
@@ -125,15 +124,7 @@ class LangChainHarness:
         pins: Pins = (),
         context: Any = None,
     ) -> LangChainSession:
-        controller = create_deferred_agent_tool_surface(
-            application=scenario.application,
-            surfaces=scenario.surfaces,
-            dialect=LANGCHAIN_MESSAGES,
-            limits=scenario.limits,
-            ranker=scenario.ranker,
-            signer=scenario.signer,
-            observer=scenario.observer,
-        )
+        controller = scenario.controller(LANGCHAIN_MESSAGES)
         middleware = DeferredTools(controller, surface=surface, run_id=lambda _runtime: run_id, pins=pins)
         model = ScriptedChatModel(turns=[])
         agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())

@@ -26,7 +26,6 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
 from surface.adapters.pydantic_ai import PYDANTIC_AI, DeferredTools
 from surface.content import PartKind
-from surface.controller import create_deferred_agent_tool_surface
 from surface.mounted_run import Pins
 from surface.testing import Answer, Scenario, ScriptedCall, StepRecord
 
@@ -103,17 +102,8 @@ class PydanticAIHarness:
         pins: Pins = (),
         context: Any = None,
     ) -> PydanticAISession:
-        controller = create_deferred_agent_tool_surface(
-            application=scenario.application,
-            surfaces=scenario.surfaces,
-            dialect=PYDANTIC_AI,
-            limits=scenario.limits,
-            ranker=scenario.ranker,
-            signer=scenario.signer,
-            observer=scenario.observer,
-        )
         deferred = DeferredTools(
-            controller,
+            scenario.controller(PYDANTIC_AI),
             surface=lambda ctx: ctx.deps["surface"],
             run_id=lambda ctx: ctx.deps["run_id"],
             pins=pins,

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 
-from indexer.adapters.faiss_index import FaissVectorIndex
-from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.adapters.usual_index import open_artefact
 from indexer.catalog_file import Catalog, CatalogTool, SurfaceCatalog
 from indexer.deploy import deploy
 from indexer.deployed import DeployResult
-from indexer.index import open_index
 from indexer.ports import ArtefactStore
 from models.embedder import Embedder, Vectors
 from models.errors import EmbeddingError
@@ -33,8 +30,6 @@ TOOLS: Mapping[str, str] = {
     "calendar_add_event": "Add an event to the calendar",
     "currency_convert": "Convert an amount of money between currencies",
 }
-
-open_artefact = partial(open_index, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
 
 
 def catalog(surfaces: Mapping[str, Mapping[str, str]], *, application: str = APPLICATION, deploy: str = "1") -> Catalog:

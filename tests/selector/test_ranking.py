@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.calibration import Calibration
-from indexer.scoring import LEXICAL_WEIGHT
 from selector.ranking import (
     KEPT_SHARE,
     LEAST_TRUST,
@@ -23,6 +22,7 @@ from selector.ranking import (
     rank_lexical,
     trust,
 )
+from selector.scoring import LEXICAL_WEIGHT
 from tests.strategies import LAW
 
 UNIT = Calibration(mean=0.0, spread=1.0, low=0.0)

@@ -11,13 +11,14 @@ from typing import Any, Final
 
 import pytest
 
+from indexer.adapters.usual_index import open_artefact
 from indexer.memory_store import MemoryStore
 from models.adapters.onnx import OnnxEmbedder, default_embedder
 from selector.library import Library
 from selector.ranking import STRICTNESS, Leg
 from selector.service import Selector
 from surface.protocol import RankReply
-from tests.selector.builders import SURFACE, TOOLS, ask, open_artefact, put
+from tests.selector.builders import SURFACE, TOOLS, ask, put
 
 SCRIPTS: Final[Mapping[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "vectors" / "scripts.json").read_text(encoding="utf-8")

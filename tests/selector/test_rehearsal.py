@@ -8,6 +8,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 
 import pytest
 
+from indexer.adapters.usual_index import open_artefact
 from indexer.canaries import Canary
 from indexer.deploy import deploy
 from indexer.errors import CanaryError, RehearsalError
@@ -16,18 +17,7 @@ from models.embedder import Embedder
 from models.hashing import HashingEmbedder
 from selector.rehearsal import SelectorRehearsal
 from selector.service import Selector
-from tests.selector.builders import (
-    APPLICATION,
-    NOW,
-    SURFACE,
-    TOOLS,
-    BrokenEmbedder,
-    ask,
-    catalog,
-    library_over,
-    open_artefact,
-    put,
-)
+from tests.selector.builders import APPLICATION, NOW, SURFACE, TOOLS, BrokenEmbedder, ask, catalog, library_over, put
 
 
 @pytest.fixture

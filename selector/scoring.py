@@ -13,7 +13,7 @@ Rules kept here:
 3. `trust` is the share of the query's letters that the embedding model can read. A query in another script is left
    to the words, and vectors only break its ties.
 
-Not done here: order, clauses, abstaining (`selector.ranking`).
+Not done here: order, clauses, abstaining (`ranking.py`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,5 @@
+"""What a deploy's commands exit with beside 0, 1 and 2."""
+
+from __future__ import annotations
+
+CANARY_FAILED, LOST_THE_RACE = 3, 4
