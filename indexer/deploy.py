@@ -38,10 +38,11 @@ from indexer.contents import read_contents
 from indexer.deployed import DeployedSurface, DeployResult, deployed_surface
 from indexer.document import Document, documents_of
 from indexer.embedding import AT_ONCE, Vectors, embed
-from indexer.errors import ActivationConflictError, ArtefactError, CanaryError, CanaryFailure, StoreError
+from indexer.errors import ArtefactError, CanaryError, CanaryFailure, StoreError
 from indexer.ports import ArtefactStore, Rehearsal, VectorCache
 from indexer.progress import Progress, silent
 from indexer.release import Release, ReleasedSurface
+from indexer.releases import make_active
 from models.embedder import Embedder
 
 
@@ -187,10 +188,5 @@ def _prove(store: ArtefactStore, artefact: Artefact) -> None:
 
 
 def _activate(store: ArtefactStore, release: Release, active: Release | None, *, at: datetime) -> None:
-    if active is not None and active.id == release.id:
-        return
-    try:
-        store.activate(release, expected=active.id if active is not None else None, at=at)
-    except ActivationConflictError as conflict:
-        if conflict.found != release.id:  # a twin of this deploy was faster, and did what was asked
-            raise
+    if active is None or active.id != release.id:
+        make_active(store, release, expected=active.id if active is not None else None, at=at)

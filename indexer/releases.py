@@ -17,7 +17,7 @@ from datetime import datetime
 
 from indexer.artefact import Artefact
 from indexer.contents import Contents, read_contents
-from indexer.errors import ArtefactError, UnknownReleaseError
+from indexer.errors import ActivationConflictError, ArtefactError, UnknownReleaseError
 from indexer.ledger import Ledger
 from indexer.ports import ArtefactStore
 from indexer.release import Release
@@ -62,15 +62,27 @@ def previous_release(ledger: Ledger) -> Release:
 def switch(store: ArtefactStore, ledger: Ledger, release: Release, *, now: Callable[[], datetime]) -> Switched:
     """Makes a kept release the active one, if the active one is still that of `ledger`.
 
-    Raises `ActivationConflictError` where it is not, `ArtefactError` and `StoreError` where a version of the release is
-    not sound; what was active is active then.
+    Raises `ActivationConflictError` where a third one is active meanwhile, `ArtefactError` and `StoreError` where a
+    version of the release is not sound; what was active is active then.
     """
     active = ledger.active.id if ledger.active is not None else None
     if release.id != active:
         for surface in sorted(release.surfaces):
             sound_version(store, release, surface)
-        store.activate(release, expected=active, at=now())
+        make_active(store, release, expected=active, at=now())
     return Switched(release=release, previous=active)
+
+
+def make_active(store: ArtefactStore, release: Release, *, expected: str | None, at: datetime) -> None:
+    """Activates a release; that it is active already, because a twin was faster or an answer was lost, is as good.
+
+    Raises `ActivationConflictError` where another release is active, and what the store raises.
+    """
+    try:
+        store.activate(release, expected=expected, at=at)
+    except ActivationConflictError as conflict:
+        if conflict.found != release.id:
+            raise
 
 
 def sound_version(store: ArtefactStore, release: Release, surface: str) -> tuple[Artefact, Contents]:

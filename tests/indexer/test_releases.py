@@ -1,0 +1,65 @@
+"""Going back and forth, where the answer of the store is lost or somebody else is faster."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from indexer.artefact import Artefact
+from indexer.errors import ActivationConflictError
+from indexer.memory_store import MemoryStore
+from indexer.release import Release
+from indexer.releases import previous_release, switch
+from tests.indexer.samples import NOW, artefact, release
+
+
+def now() -> datetime:
+    return NOW
+
+
+class _StoreOfTwo(MemoryStore):
+    """Two releases of one application, the second one active."""
+
+    def __init__(self, first: Artefact, second: Artefact) -> None:
+        super().__init__()
+        expected: str | None = None
+        for one in (first, second):
+            self.publish(one, at=NOW)
+            MemoryStore.activate(self, release(one), expected=expected, at=NOW)
+            expected = release(one).id
+
+
+class _AnswerLost(_StoreOfTwo):
+    """The client tries a compare-and-swap again whose answer was lost."""
+
+    def activate(self, release_: Release, *, expected: str | None, at: datetime) -> None:
+        super().activate(release_, expected=expected, at=at)
+        super().activate(release_, expected=expected, at=at)
+
+
+class _AnotherWasFaster(_StoreOfTwo):
+    """A third release becomes active just before ours."""
+
+    def activate(self, release_: Release, *, expected: str | None, at: datetime) -> None:
+        third = artefact("third")
+        self.publish(third, at=at)
+        super().activate(release(third), expected=expected, at=at)
+        super().activate(release_, expected=expected, at=at)
+
+
+def test_going_back_has_succeeded_where_only_the_answer_was_lost() -> None:
+    first, second = artefact("first"), artefact("second")
+    store = _AnswerLost(first, second)
+    ledger = store.ledger("app")
+    switched = switch(store, ledger, previous_release(ledger), now=now)
+    assert (switched.release.id, switched.previous) == (release(first).id, release(second).id)
+    assert store.active("app") == release(first)
+
+
+def test_going_back_is_refused_where_another_release_was_faster() -> None:
+    store = _AnotherWasFaster(artefact("first"), artefact("second"))
+    ledger = store.ledger("app")
+    with pytest.raises(ActivationConflictError, match="another deploy was faster"):
+        switch(store, ledger, previous_release(ledger), now=now)
+    assert store.active("app") == release(artefact("third"))
