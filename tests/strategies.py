@@ -33,7 +33,7 @@ from tests.surface.shop import (
     step,
 )
 
-LAW = settings(max_examples=50, deadline=None)
+LAW = settings(max_examples=50)
 """How often a law is tried: enough for each broken rule to be found, on a busy machine too."""
 
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"

@@ -101,7 +101,9 @@ class EmbedderContract:
         (query,) = embedder.embed_queries(["delete files in this folder"])
         assert query @ near > query @ far + 0.1
 
-    @pytest.mark.parametrize("texts", ["one text", b"bytes", 7, None, iter(["a"]), {"a"}], ids=repr)
+    @pytest.mark.parametrize(
+        "texts", ["one text", b"bytes", 7, None, iter(["a"]), {"a"}], ids=lambda texts: type(texts).__name__
+    )
     def test_what_is_not_a_sequence_of_strings_is_refused(self, embedder: Embedder, texts: object) -> None:
         for embed in (embedder.embed_queries, embedder.embed_documents):
             with pytest.raises(InvalidTextsError, match=r"^texts: a \w+ is not a list of strings"):

@@ -156,7 +156,7 @@ def with_hostile_parts(value: Any, choose: st.DataObject) -> Any:
     return [with_hostile_parts(part, choose) for part in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(choose=st.data())
 def test_hostile_arguments_are_accepted_or_one_error_of_ours(catalog: Catalog, choose: st.DataObject) -> None:
     operation = catalog[choose.draw(st.sampled_from(sorted(catalog)))]

@@ -63,7 +63,7 @@ def embedded(documents: Sequence[Document], **how: Any) -> Embedded:
     return embed(documents, **(usual | how))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(tools, tools)
 def test_every_text_gets_its_own_vector_wherever_it_came_from(
     given_tools: list[CatalogTool], others: list[CatalogTool]

@@ -193,6 +193,6 @@ def fresh(request: pytest.FixtureRequest, tmp_path: Path, redis_urls: dict[str, 
 
 
 @given(sequence=operations)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_store_holds_what_the_model_says(fresh: Callable[[], Twins], sequence: list[Operation]) -> None:
     play(fresh(), sequence)  # a new store for each example

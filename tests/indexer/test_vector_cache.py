@@ -102,7 +102,7 @@ def test_a_process_that_was_killed_loses_nothing_it_kept(path: Path) -> None:
         assert len(cache.find("m", ["0", "1", "2", "3", "4"])) == 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_damage_to_the_file_costs_vectors_and_never_gives_a_wrong_one(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

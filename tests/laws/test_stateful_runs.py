@@ -197,7 +197,7 @@ class RandomRun(RuleBasedStateMachine):
         self.talk.check_step()
 
 
-RandomRun.TestCase.settings = settings(max_examples=80, stateful_step_count=25, deadline=None)
+RandomRun.TestCase.settings = settings(max_examples=80, stateful_step_count=25)
 TestRandomRuns = RandomRun.TestCase
 
 

@@ -103,7 +103,7 @@ def test_the_number_of_threads_defaults_to_the_cores_and_is_at_least_one(package
         OnnxEmbedder(packaged, threads=0)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(text=st.text(alphabet=st.characters()))
 def test_any_text_gets_a_unit_vector(onnx_embedder: OnnxEmbedder, text: str) -> None:
     assert np.linalg.norm(onnx_embedder.embed_queries([text])) == pytest.approx(1.0, abs=1e-5)

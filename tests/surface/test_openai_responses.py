@@ -407,7 +407,7 @@ ITEMS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(ITEMS | JUNK, max_size=5) | JUNK)
 def test_whatever_the_items_are_they_give_a_transcript_or_a_transcript_error(items: Any) -> None:
     try:

@@ -252,7 +252,9 @@ async def test_the_selected_ceiling_holds_beside_max_results() -> None:
 
 @pytest.mark.rule("SRC-6", "SRC-7")
 @pytest.mark.parametrize(
-    "ranker", [proposing(abstained=True), proposing("file_delete", abstained=True), proposing()], ids=repr
+    "ranker",
+    [proposing(abstained=True), proposing("file_delete", abstained=True), proposing()],
+    ids=["it says so", "it says so and names a tool", "it names nothing"],
 )
 async def test_a_ranker_that_abstains_is_no_match_and_changes_nothing_that_is_active(ranker: ScriptedRanker) -> None:
     ranker_of = {"invoices": proposing("invoices_list"), "zebras": ranker}

@@ -251,7 +251,7 @@ def answer_of(recorded: Recorded, call_id: str) -> CallAnswer:
 
 
 @pytest.mark.rule("ACT-1")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(STORIES)
 def test_the_same_story_told_in_every_dialect_gives_equal_transcripts(story: list[Any]) -> None:
     anthropic, chat, responses = (told(story, dialect, voice) for dialect, voice in SPOKEN.values())

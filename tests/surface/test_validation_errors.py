@@ -202,7 +202,7 @@ json_values = st.recursive(
 
 @pytest.mark.rule("MNT-3")
 @given(arguments=st.dictionaries(st.sampled_from(sorted(Wide.model_fields)) | st.text(max_size=6), json_values))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_a_model_writes_is_validated_or_rejected_and_never_raises_otherwise(arguments: dict[str, Any]) -> None:
     try:
         validated = PydanticInput(Wide).validate(arguments)
