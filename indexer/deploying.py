@@ -25,6 +25,7 @@ from indexer.catalog_file import Catalog, read_catalog
 from indexer.deploy import deploy
 from indexer.deployed import DeployResult
 from indexer.embedding import AT_ONCE
+from indexer.errors import CacheFileError
 from indexer.ports import ArtefactStore, Rehearsal, VectorCache
 from indexer.progress import Progress, silent
 from models.adapters.onnx import default_embedder, usable_cores
@@ -56,7 +57,8 @@ def deploy_catalog(
     hears, in a sentence, of what goes wrong and hinders nothing.
 
     Raises what `indexer.deploy.deploy` raises, `CatalogFileError` and `CanaryFileError` where a file cannot be read,
-    `surface.errors.CatalogError` where a catalog is wrong. Whatever is raised, what was served is still served.
+    `CacheFileError` where `cache` is a file of something else, `surface.errors.CatalogError` where a catalog is wrong.
+    Whatever is raised, what was served is still served.
     """
     if not isinstance(catalog, Catalog):
         catalog = read_catalog(read_catalog_bytes(Path(catalog))).catalog
@@ -87,7 +89,16 @@ def _remembering(
     if not remember or path is None:
         yield None
         return
-    with closing(VectorFile(path, tell=tell)) as opened:
+    try:
+        file = VectorFile(path, tell=tell)
+    except CacheFileError as error:
+        if cache is not None:
+            raise
+        # Nobody chose this place, so the deploy does not end for it.
+        tell(f"{error}; going on without it")
+        yield None
+        return
+    with closing(file) as opened:
         yield opened
 
 

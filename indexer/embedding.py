@@ -3,8 +3,8 @@
 Rules kept here:
 
 1. A text is embedded once, whichever tools and surfaces share it.
-2. What is carried over or recalled is believed only after a few of its vectors were made again and came out the same;
-   else all of that source is made anew.
+2. What is carried over or recalled is believed only where each vector is one that the model could have made, and a few
+   were made again and came out the same; else all of that source is made anew.
 3. A lot of texts goes into the cache as soon as it is done. An interruption stops new lots, waits for those under way
    and keeps them too: no vector that was computed is lost.
 4. A few lots are under way at once, so the embedder's cores stay busy while the last batch of one ends. So memory
@@ -116,21 +116,26 @@ class _Sources:
     def take(self, source: Vectors) -> None:
         """All of a source that is asked for and not at hand yet, or nothing of it."""
         useful = sorted(key for key in self.texts if key in source and key not in self.vectors)
-        # Spread over the digests, which are spread over the texts: the same texts are tested each time.
-        probes = useful[:: max(1, -(-len(useful) // PROBES))]
-        if self._came_out_the_same(source, probes):
+        if self._came_out_the_same(source, useful):
             self.vectors |= {key: source[key] for key in useful}
         else:
             self.distrusted += len(useful)
 
-    def _came_out_the_same(self, source: Vectors, probes: Sequence[str]) -> bool:
+    def _came_out_the_same(self, source: Vectors, useful: Sequence[str]) -> bool:
+        # Spread over the digests, which are spread over the texts: the same texts are tested each time.
+        probes = useful[:: max(1, -(-len(useful) // PROBES))]
         if not probes:
             return True
+        if not all(_is_unit(source[key], self.embedder.manifest.dimension) for key in useful):
+            return False
         again = _embedded(self.embedder, [self.texts[key] for key in probes])
         return all(
-            source[key].shape == vector.shape and bool(np.all(np.abs(source[key] - vector) <= SAME))
-            for key, vector in zip(probes, again, strict=True)
+            bool(np.all(np.abs(source[key] - vector) <= SAME)) for key, vector in zip(probes, again, strict=True)
         )
+
+
+def _is_unit(vector: NDArray[np.float32], dimension: int) -> bool:
+    return vector.shape == (dimension,) and abs(float(vector @ vector) - 1.0) < 2 * _UNIT  # false for NaN too
 
 
 def embed_lots(

@@ -3,6 +3,7 @@
     ToolSurfaceError
     └── IndexerError
         ├── CatalogFileError          the file of a catalog cannot be opened or unpacked
+        ├── CacheFileError            the file that is to remember vectors is somebody's own; it was not touched
         ├── CanaryFileError           the file of canary queries holds something else; lists every fault by line
         ├── CanaryError               a release does not find what its canaries say it must
         ├── RehearsalError            a version could not be asked before it was activated
@@ -52,6 +53,10 @@ class IndexerError(ToolSurfaceError):
 
 class CatalogFileError(IndexerError):
     """The file of a catalog cannot be opened or unpacked; what it holds was not looked at."""
+
+
+class CacheFileError(IndexerError):
+    """The file that is to remember vectors is something else; it was left as it is and nothing was built."""
 
 
 class CanaryFileError(IndexerError):

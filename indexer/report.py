@@ -7,7 +7,14 @@ from typing import Any
 
 from indexer.catalog_file import ReadCatalog
 from indexer.deployed import DeployResult
-from indexer.errors import ActivationConflictError, ArtefactError, CanaryError, CanaryFileError, StoreError
+from indexer.errors import (
+    ActivationConflictError,
+    ArtefactError,
+    CacheFileError,
+    CanaryError,
+    CanaryFileError,
+    StoreError,
+)
 from indexer.table import counted, short, table
 from models.errors import ModelError
 from surface.errors import CatalogError
@@ -19,6 +26,7 @@ REASONS: tuple[tuple[type[Exception], str], ...] = (
     (ActivationConflictError, "conflict"),
     (CatalogError, "catalog"),
     (CanaryFileError, "canary_file"),
+    (CacheFileError, "cache_file"),
     (ArtefactError, "damaged"),
     (StoreError, "store"),
     (ModelError, "model"),

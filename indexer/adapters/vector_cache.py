@@ -3,18 +3,19 @@
 Rules kept here:
 
 1. A key is a hash over the model's identity and the digest of a text; no text is stored.
-2. Every row carries a checksum over its key and its vector. A row that does not match is not answered and is removed;
-   a file that is no database is begun anew. Damage costs time and nothing else.
-3. The file never grows past its ceiling: the oldest rows make room for new ones.
-4. Nothing is raised. What the file system refuses is told in a sentence, and from then on nothing is remembered.
-5. Only files of one's own are believed: whoever can write the file could choose the vectors.
+2. A file that is not ours is refused before anything is written to it or beside it (`cache_file.py`).
+3. Every row carries a checksum over its key and its vector. A row that is not as it was written is not answered and is
+   removed; a file of ours that is no sound database is set aside and begun anew. Damage costs time and nothing else.
+4. The file never grows past its ceiling: the oldest rows make room for new ones.
+5. Once it is open nothing is raised. What the file system refuses is told in a sentence, and from then on nothing is
+   remembered.
+6. Only files of one's own are believed: whoever can write the file could choose the vectors.
 
 Several deploys may share a file; SQLite's own locks keep it whole, also when one of them is killed.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,10 +27,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.adapters.cache_file import FORMAT, PAGE, claim, connect, set_aside
+from indexer.errors import CacheFileError
+
 MAX_BYTES = 512 * 1024 * 1024
 """About 250,000 vectors of 384 dimensions."""
-_FORMAT = 1
-_PAGE = 8_192
+_MAX_VECTOR_BYTES = 65_536 * 4
+"""The widest that a model may be; no longer value is read into memory."""
 _ASKED_AT_ONCE = 500
 _DROPPED_AT_ONCE = 128
 _WAIT_S = 10.0
@@ -45,7 +49,6 @@ _REFUSALS = frozenset(
     }
 )
 _DAMAGED_READS = frozenset({sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS})
-_SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL, checksum BLOB NOT NULL)"
 
 
 def usual_place() -> Path | None:
@@ -55,7 +58,7 @@ def usual_place() -> Path | None:
         folder = Path(given) if given else Path.home() / ".cache"
     except RuntimeError:
         return None
-    return folder / "toolsurface" / "vectors.sqlite3"
+    return folder / "toolsurface" / f"vectors-{FORMAT}.sqlite3"
 
 
 Tell: TypeAlias = Callable[[str], None]
@@ -67,7 +70,10 @@ class VectorFile:
     __slots__ = ("_connection", "_max_bytes", "_path", "_tell")
 
     def __init__(self, path: Path, *, tell: Tell = lambda _: None, max_bytes: int = MAX_BYTES) -> None:
-        """`path` and its folder are made where they are missing. `tell` hears what went wrong, in a sentence."""
+        """`path` and its folder are made where they are missing. `tell` hears what went wrong, in a sentence.
+
+        Raises `CacheFileError` where there is a file that is not one of these; it is not touched.
+        """
         self._path = path
         self._tell = tell
         self._max_bytes = max_bytes
@@ -107,24 +113,8 @@ class VectorFile:
         self._connection = None
 
     def _open(self) -> None:
-        # Made by us and for us alone, before SQLite would make it with the usual permissions.
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        if self._path.stat().st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "belongs to another user", str(self._path))
-        connection = sqlite3.connect(self._path, timeout=_WAIT_S)
-        try:
-            connection.execute(f"PRAGMA page_size = {_PAGE}")
-            connection.execute("PRAGMA journal_mode = WAL")
-            # A tail lost in a power cut costs time; waiting for the disk after every lot would cost more.
-            connection.execute("PRAGMA synchronous = NORMAL")
-            _check_format(connection)
-            with connection:
-                connection.execute(_SCHEMA)
-                connection.execute(f"PRAGMA user_version = {_FORMAT}")
-        except BaseException:
-            connection.close()
-            raise
-        self._connection = connection
+        claim(self._path)
+        self._connection = connect(self._path, wait_s=_WAIT_S)
 
     @contextmanager
     def _quiet(self) -> Iterator[None]:
@@ -138,19 +128,21 @@ class VectorFile:
                 self._give_up(str(error))
                 return
             try:
-                self._start_anew()
-            except (OSError, sqlite3.Error):
+                place = self._start_anew()
+            except (OSError, sqlite3.Error, CacheFileError):
                 self._give_up(str(error))
             else:
-                self._tell(f"vector cache {self._path}: was damaged ({error}); begun anew")
+                self._tell(f"vector cache {self._path}: was damaged ({error}); set aside as {place.name}, begun anew")
 
-    def _start_anew(self) -> None:
+    def _start_anew(self) -> Path:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        for suffix in ("", "-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+        # Whatever SQLite says of it: only what is ours by its first bytes is touched.
+        claim(self._path)
+        place = set_aside(self._path)
         self._open()
+        return place
 
     def _give_up(self, problem: str) -> None:
         if self._connection is not None:
@@ -166,25 +158,21 @@ def _is_refusal(error: sqlite3.Error) -> bool:
     return code not in _DAMAGED_READS and code & 0xFF in _REFUSALS
 
 
-def _check_format(connection: sqlite3.Connection) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _FORMAT):
-        raise sqlite3.DatabaseError("of another format")
-
-
 def _found(connection: sqlite3.Connection, asked: Mapping[bytes, str]) -> Mapping[str, NDArray[np.float32]]:
     marks = ",".join("?" * len(asked))
-    query = f"SELECT key, vector, checksum FROM vectors WHERE key IN ({marks})"  # noqa: S608 - only question marks
+    # Lengths first: a value that is too long is never read.
+    values = "CASE WHEN length(vector) <= ? THEN vector END, CASE WHEN length(checksum) = 16 THEN checksum END"
+    query = f"SELECT rowid, key, {values} FROM vectors WHERE key IN ({marks})"  # noqa: S608 - only question marks
     found: dict[str, NDArray[np.float32]] = {}
-    damaged: list[tuple[bytes]] = []
-    for key, data, checksum in connection.execute(query, list(asked)):
-        if checksum == _checksum(key, data):
+    damaged: list[tuple[int]] = []
+    for row, key, data, checksum in connection.execute(query, [_MAX_VECTOR_BYTES, *asked]):
+        if isinstance(data, bytes) and data and not len(data) % 4 and checksum == _checksum(key, data):
             found[asked[key]] = np.frombuffer(data, dtype="<f4")
         else:
-            damaged.append((key,))
+            damaged.append((row,))
     if damaged:
         with connection:
-            connection.executemany("DELETE FROM vectors WHERE key = ?", damaged)
+            connection.executemany("DELETE FROM vectors WHERE rowid = ?", damaged)
     return found
 
 
@@ -200,7 +188,7 @@ def _make_room(connection: sqlite3.Connection, allowed: int) -> None:
 
 def _used(connection: sqlite3.Connection) -> int:
     pages, free = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "freelist_count"))
-    return (pages - free) * _PAGE
+    return (pages - free) * PAGE
 
 
 def _key(model: str, text: str) -> bytes:

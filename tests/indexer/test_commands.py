@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from indexer.adapters.vector_cache import usual_place
 from indexer.commands.deploy import DEPLOY
 from indexer.commands.status import STATUS
 from surface.adapters.command_line import run
@@ -117,6 +118,32 @@ def test_a_file_that_is_no_catalog_is_said_in_one_message(
     error = capsys.readouterr().err
     assert told in error
     assert "Traceback" not in error
+
+
+def test_a_cache_that_is_something_else_ends_the_deploy_and_is_not_touched(
+    catalog: Path, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invoices = tmp_path / "invoices.db"
+    invoices.write_bytes(b"who owes us money")
+    assert toolsurface("deploy", catalog, "--store", store, "--cache", invoices, "--json") == 1
+    told = capsys.readouterr()
+    assert json.loads(told.out)["reason"] == "cache_file"
+    assert f"--cache {invoices}: is no file of remembered vectors" in told.err
+    assert invoices.read_bytes() == b"who owes us money"
+    assert not store.exists()
+
+
+def test_something_else_at_the_usual_place_of_the_cache_is_told_and_done_without(
+    catalog: Path, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    place = usual_place()
+    assert place is not None
+    place.parent.mkdir()
+    place.write_bytes(b"notes")
+    assert toolsurface("deploy", catalog, "--store", store) == 0
+    assert "going on without it" in capsys.readouterr().err
+    assert place.read_bytes() == b"notes"
 
 
 def test_status_tells_what_is_damaged_and_fails(catalog: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,6 +116,15 @@ def test_vectors_of_another_shape_are_not_believed() -> None:
     assert embedded(documents, carried=short).distrusted == 2
 
 
+@pytest.mark.parametrize("wrong", [np.zeros(8, dtype="<f4"), np.full(EMBEDDER.manifest.dimension, np.nan, dtype="<f4")])
+def test_one_vector_that_cannot_be_the_models_is_enough_not_to_believe_its_source(wrong: port.Vectors) -> None:
+    documents = many(40)
+    for row in range(len(documents)):
+        source = dict(vectors_of(documents))
+        source[documents[row].text_digest] = wrong
+        assert embedded(documents, carried=source).distrusted == len(documents)
+
+
 def test_a_model_that_only_says_it_is_the_same_finds_nothing_to_carry() -> None:
     documents = many(4)
     result = embedded(documents, carried=vectors_of(documents), embedder=Other())

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from indexer.adapters.vector_cache import VectorFile
 from indexer.embedding import Vectors
+from indexer.errors import CacheFileError
 
 DIMENSION = 8
 
@@ -51,6 +52,10 @@ def told() -> list[str]:
 def cache(path: Path, told: list[str]) -> Iterator[VectorFile]:
     with closing(VectorFile(path, tell=told.append)) as opened:
         yield opened
+
+
+def files_beside(path: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in path.parent.iterdir()}
 
 
 def same(found: Vectors, expected: Vectors) -> bool:
@@ -120,7 +125,14 @@ def test_any_damage_to_the_file_costs_vectors_and_never_gives_a_wrong_one(
     else:
         content[at : at + 4_096] = b"\xff" * len(content[at : at + 4_096])  # a page, say
     path.write_bytes(content)
-    with closing(VectorFile(path)) as cache:
+    try:
+        opened = VectorFile(path)
+    except CacheFileError:
+        # The first bytes do not say any more that it is ours, so it may be anything.
+        assert at < 100
+        assert files_beside(path) == {path.name: bytes(content)}
+        return
+    with closing(opened) as cache:
         found = cache.find("model", list(some(30)))
         assert same(found, {key: some(30)[key] for key in found})
         cache.keep("model", some(30))
@@ -138,26 +150,89 @@ def test_a_row_that_was_changed_is_forgotten(cache: VectorFile, path: Path) -> N
     assert same(cache.find("model", list(some(3))), some(3))
 
 
-@pytest.mark.parametrize("content", [b"not a database " * 1_000, b"SQLite format 3\0" + b"\xff" * 9_000])
-def test_a_file_that_is_no_database_is_begun_anew_and_told(path: Path, told: list[str], content: bytes) -> None:
-    path.parent.mkdir()
-    path.write_bytes(content)
-    with closing(VectorFile(path, tell=told.append)) as cache:
-        cache.keep("model", some(3))
-        assert len(cache.find("model", list(some(3)))) == 3
-    assert len(told) == 1
-    assert "begun anew" in told[0]
-
-
-def test_a_file_of_another_format_is_begun_anew(path: Path, told: list[str]) -> None:
-    path.parent.mkdir()
+@pytest.mark.parametrize("column", ["vector", "checksum"])
+@pytest.mark.parametrize("value", ["''", "7", "'text'", "x'00'", "zeroblob(300000)"])
+def test_a_row_of_other_types_or_sizes_is_forgotten(cache: VectorFile, path: Path, column: str, value: str) -> None:
+    cache.keep("model", some(3))
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("PRAGMA user_version = 7")
-        connection.execute("CREATE TABLE vectors (something TEXT)")
-    with closing(VectorFile(path, tell=told.append)) as cache:
-        cache.keep("model", some(3))
-        assert len(cache.find("model", list(some(3)))) == 3
-    assert "of another format" in told[0]
+        connection.execute(f"UPDATE vectors SET {column} = {value} WHERE rowid = 2")  # noqa: S608 - from this file
+    assert len(cache.find("model", list(some(3)))) == 2
+    cache.keep("model", some(3))
+    assert same(cache.find("model", list(some(3))), some(3))
+
+
+def a_database(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in ("CREATE TABLE vectors (invoices TEXT)", "INSERT INTO vectors VALUES ('owed')", *statements):
+            connection.execute(statement)
+
+
+FOREIGN: dict[str, Callable[[Path], object]] = {
+    "text": lambda path: path.write_bytes(b"not a database " * 1_000),
+    "a short text": lambda path: path.write_bytes(b"7"),
+    "a torn database": lambda path: path.write_bytes(b"SQLite format 3\0" + b"\xff" * 9_000),
+    "a database": a_database,
+    "a database with a version": lambda path: a_database(path, "PRAGMA user_version = 2"),
+    "a database in use": lambda path: a_database(path, "PRAGMA user_version = 1", "PRAGMA application_id = 7"),
+    "another version's": lambda path: a_database(
+        path, f"PRAGMA application_id = {0x74737663}", "PRAGMA user_version = 7"
+    ),
+    "a log of its own beside nothing": lambda path: path.with_name(f"{path.name}-wal").write_bytes(b"notes"),
+    "a journal beside an empty file": lambda path: (
+        path.write_bytes(b""),
+        path.with_name(f"{path.name}-journal").write_bytes(b"notes"),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_file_of_something_else_is_refused_and_not_touched(path: Path, kind: str) -> None:
+    path.parent.mkdir()
+    FOREIGN[kind](path)
+    before = files_beside(path)
+    with pytest.raises(CacheFileError, match=r"^--cache .*vectors\.sqlite3: .*name another file"):
+        VectorFile(path)
+    assert files_beside(path) == before
+
+
+def test_a_place_that_is_no_regular_file_is_refused(path: Path) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(CacheFileError, match="no regular file"):
+        VectorFile(path)
+
+
+def test_what_stands_beside_a_file_of_ours_as_its_journal_is_not_touched(path: Path) -> None:
+    VectorFile(path).close()
+    journal = path.with_name(f"{path.name}-journal")
+    journal.write_bytes(b"notes")
+    with pytest.raises(CacheFileError, match="is not ours"):
+        VectorFile(path)
+    assert journal.read_bytes() == b"notes"
+
+
+def test_a_damaged_file_of_ours_is_set_aside_and_begun_anew(path: Path, told: list[str]) -> None:
+    with closing(VectorFile(path)) as cache:
+        cache.keep("model", some(100))
+    damaged = path.read_bytes()[:200] + b"\xff" * 30_000
+    for _ in range(2):
+        path.write_bytes(damaged)
+        with closing(VectorFile(path, tell=told.append)) as cache:
+            cache.keep("model", some(3))
+            assert len(cache.find("model", list(some(3)))) == 3
+    assert files_beside(path).keys() == {path.name, f"{path.name}.damaged"}
+    assert path.with_name(f"{path.name}.damaged").read_bytes()[200:] == damaged[200:]
+    assert all("was damaged" in each and "begun anew" in each for each in told)
+
+
+def test_setting_aside_never_takes_the_place_of_a_file_of_something_else(path: Path) -> None:
+    with closing(VectorFile(path)) as cache:
+        cache.keep("model", some(100))
+    path.with_name(f"{path.name}.damaged").write_bytes(b"notes")
+    path.write_bytes(path.read_bytes()[:200] + b"\xff" * 30_000)
+    VectorFile(path).close()
+    assert path.with_name(f"{path.name}.damaged").read_bytes() == b"notes"
+    assert path.with_name(f"{path.name}.damaged-2").exists()
 
 
 def test_a_place_that_cannot_be_is_told_once_and_nothing_is_remembered(tmp_path: Path, told: list[str]) -> None:
