@@ -13,7 +13,7 @@ from typing import Any
 from surface.dialect import Dialect, require_carried
 from surface.direct_calls import DEFAULT_CONCURRENCY, DirectCalls, OnInterrupted
 from surface.errors import ConfigurationError
-from surface.evidence import Observer
+from surface.evidence import Observer, require_plain
 from surface.execution import Executor
 from surface.guarded_ranking import GuardedRanking
 from surface.hooks import Fence, Hooks
@@ -108,6 +108,7 @@ def create_deferred_agent_tool_surface(
         raise ConfigurationError("dialect: needs a Dialect, such as ANTHROPIC_MESSAGES of surface.adapters")
     if ranker is not None and not hasattr(ranker, "rank"):
         raise ConfigurationError("ranker: needs a Ranker, such as SelectorClient(url) of surface.adapters")
+    require_plain(observer)
     limits = limits or Limits()
     smallest = smallest_receipt_bytes(signed=signer is not None)
     if limits.max_result_bytes < smallest:

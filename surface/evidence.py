@@ -6,10 +6,12 @@ context (EVD-2). A tool is named only where the name is the catalog's own: an un
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from surface.errors import ConfigurationError
 from surface.limits import Limits
 
 _log = logging.getLogger("toolsurface")
@@ -81,6 +83,13 @@ class CallEvidence:
 
 Evidence = SearchEvidence | StepEvidence | CallEvidence
 Observer = Callable[[Evidence], None]
+
+
+def require_plain(observer: Observer | None) -> None:
+    """Raises ConfigurationError where the observer is async: nobody would await it."""
+    of_object = getattr(observer, "__call__", None)  # noqa: B004 - asks how it is called, not whether
+    if inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(of_object):
+        raise ConfigurationError("observer: needs a plain function, not an async one; let it start a task if it waits")
 
 
 def report(observer: Observer | None, evidence: Evidence) -> None:

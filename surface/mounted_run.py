@@ -15,7 +15,7 @@ from surface.activation import activate, checked_presence
 from surface.call import settle
 from surface.dialect import Dialect
 from surface.direct_calls import DirectCalls
-from surface.errors import PinsRefusedError, TranscriptError
+from surface.errors import ConfigurationError, PinsRefusedError, TranscriptError
 from surface.evidence import StepEvidence, report
 from surface.prepared_step import PreparedStep, PrepareStep, StepChanges, StepView
 from surface.registry import CheckedSurface
@@ -135,8 +135,12 @@ class MountedRun:
         changes = StepChanges()
         if self.application_step is not None:
             view = StepView(context=self.calls.context, transcript=transcript, active=activation.names)
-            asked = await settle(self.application_step(view))
-            changes = changes if asked is None else asked
+            asked: object = await settle(self.application_step(view))
+            if asked is not None and not isinstance(asked, StepChanges):
+                raise ConfigurationError(
+                    f"prepare_step: needs to return StepChanges or None, not {type(asked).__name__}"
+                )
+            changes = asked or changes
         return Plan(
             activation=activation,
             names=tuple(name for name in activation.names if name in activation.base or changes.lets_through(name)),

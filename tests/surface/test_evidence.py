@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from surface import CallContext, CallEvidence, Limits, SearchEvidence, StepEvidence, Tool, ToolError
+from surface import CallContext, CallEvidence, ConfigurationError, Limits, SearchEvidence, StepEvidence, Tool, ToolError
 from surface.input_model import PydanticInput
 from surface.receipt import Provenance
 from tests.surface.deferred import AnyArguments, Shop, Talk, receipt_in
@@ -218,3 +218,20 @@ async def test_without_an_observer_a_run_is_the_same() -> None:
         await talk.searches()
         await talk.calls("file_delete")
     assert seen.messages == unseen.messages
+
+
+class _AsyncObject:
+    async def __call__(self, _: Any) -> None:
+        return None
+
+
+async def _async_function(_: Any) -> None:
+    return None
+
+
+@pytest.mark.rule("EVD-3")
+@pytest.mark.parametrize("observer", [_async_function, _AsyncObject()], ids=["function", "object"])
+def test_an_async_observer_which_nobody_would_await_is_refused_at_construction(observer: Any) -> None:
+    for mount in (lambda: Shop().application(observer=observer), lambda: mounted(observer=observer)):
+        with pytest.raises(ConfigurationError, match=r"^observer: needs a plain function"):
+            mount()

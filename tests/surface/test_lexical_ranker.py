@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from threading import current_thread
+from typing import Any
+
 import pytest
 
+from surface import lexical_ranker
 from surface.errors import CatalogError, RankerUnavailable
 from surface.lexical import RULE_VERSION
 from surface.lexical_ranker import LexicalRanker
+from surface.lexical_ranker import _reply as reply_of
+from surface.protocol import RankReply
 from surface.ranking import RankRequest
 from surface.registry import Surface
 from surface.tool import Service, Tool
@@ -82,3 +89,22 @@ async def test_it_takes_declared_surfaces_and_refuses_faulty_ones() -> None:
     assert (await ranker.rank(ask("invoice"))).ranked[0].name == "invoices_list"
     with pytest.raises(CatalogError):
         LexicalRanker([Surface(key="reader", tools=make_tools("a", "a"))])
+
+
+async def test_a_query_of_very_many_places_is_ranked_aside_and_ranked_the_same() -> None:
+    tools = [make_tool(f"tool_{at}", "list the open invoices of every customer") for at in range(600)]
+    ranker = LexicalRanker([make_surface(tools)])
+    query = "list open invoices every customer"
+    at_once = await ranker.rank(ask(query))
+    threads: list[str] = []
+
+    def reply(index: Any, request: RankRequest, terms: Sequence[str]) -> RankReply:
+        threads.append(current_thread().name)
+        return reply_of(index, request, terms)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lexical_ranker, "MANY_PLACES", 100)
+        patch.setattr(lexical_ranker, "_reply", reply)
+        aside = await ranker.rank(ask(query))
+    assert threads == ["toolsurface-call"]
+    assert aside == at_once

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from surface import StepChanges, StepEvidence, StepView
+from surface import ConfigurationError, StepChanges, StepEvidence, StepView
 from surface.receipt import Reason, Status
 from tests.surface.deferred import Shop, Talk, receipt_in
 from tests.surface.neutral_dialect import call
@@ -48,3 +48,11 @@ async def test_the_evidence_of_a_narrowed_step_counts_what_it_advertises() -> No
     surface = talk.run.surface
     assert (last.selected, last.active) == (1, len(names))
     assert last.schema_bytes == sum(surface.weight(name) for name in names)
+
+
+@pytest.mark.rule("ACT-7")
+async def test_a_prepare_step_that_returns_something_else_is_told_what_to_return() -> None:
+    names: Any = ["invoices_list"]
+    mounted = Shop().application().mount(run_id="run-1", surface="reader", prepare_step=lambda _: names)
+    with pytest.raises(ConfigurationError, match=r"^prepare_step: needs to return StepChanges or None, not list$"):
+        await mounted.prepare_step([])
