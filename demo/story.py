@@ -200,7 +200,7 @@ async def _served(selector: Child, address: str) -> dict[str, str]:
     """What the selector says it serves of the application: the index version of each surface."""
     try:
         async with httpx2.AsyncClient(timeout=SILENCE, trust_env=False) as client:
-            ready = (await client.get(f"{address}/readyz")).json()
+            ready = (await client.get(f"{address}/health/ready")).json()
         surfaces = ready["applications"][APPLICATION]["surfaces"]
         return {key: surface["version"] for key, surface in surfaces.items()}
     except (httpx2.HTTPError, ValueError, KeyError) as error:

@@ -21,7 +21,7 @@ LOOK_S = 2.0
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Tells what is active, and every activation from then on, a line each, until it is interrupted. It follows the "
-        "store; whether a replica serves it already is what the replica's /readyz says."
+        "store; whether a replica serves it already is what the replica's /health/ready says."
     )
     add_store(parser)
     add_application(parser)

@@ -1,47 +1,59 @@
-"""The Selector behind HTTP. Routes translate, nothing more.
+"""The service as one ASGI application: routes, the door in front of them, and the edge around it all.
 
-    POST /v1/applications/{application}/surfaces/{surface}/rank    RankBody → RankReply
-    GET  /healthz                                                  200 while the process answers
-    GET  /readyz                                                   200 while at least one index is served
+    routes/ranking.py    POST /v1/applications/{application}/surfaces/{surface}/rank
+    routes/health.py     GET  /health/live · GET /health/ready
+    this file            GET  /openapi.json
 
-Not done here: ranking, sockets (`http_server.py`), who may ask (a service mesh or gateway in front).
+Not done here: ranking, sockets (`http_server.py`), TLS (a proxy's in front).
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
-from selector.adapters.edge import Edge, place_of
-from selector.adapters.problems import problem, problem_of
+from selector.adapters.door import Access, Door
+from selector.adapters.edge import Edge
+from selector.adapters.problems import problem_of
+from selector.adapters.routes import health
+from selector.adapters.routes.health import health_routes
+from selector.adapters.routes.ranking import ranking_routes
 from selector.library import Served
 from surface._version import __version__
 from surface.errors import RankerUnavailable
-from surface.protocol import RankBody, RankReply
-from surface.ranking import Ranker, RankRequest
-
-LOG: Final = logging.getLogger("toolsurface.selector")
+from surface.ranking import Ranker
 
 MAX_BODY_BYTES: Final = 131_072
 """The longest query fits, written in escapes throughout."""
+
+OPENAPI_PATH: Final = "/openapi.json"
 
 
 def build_app(
     *,
     ranker: Ranker,
     served: Callable[[], Served],
+    access: Access | None = None,
     background: Callable[[], Awaitable[None]] | None = None,
+    routers: Sequence[APIRouter] = (),
+    open_paths: Sequence[str] = (),
+    around: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
-    """The application. `served` is asked on each `/readyz`; `background` runs from start to stop."""
+    """The application.
+
+    `served` is asked on each look at readiness; `access` says what a key allows (None: everybody may ask everything);
+    `background` runs from start to stop. `routers` bring further routes, behind the same keys but for the `open_paths`
+    among them. Each of `around` wraps what is there so far, the last one outermost: it sees every request and the
+    status of every answer, and must raise nothing of its own.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -53,67 +65,26 @@ def build_app(
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-    app = FastAPI(
+    api = FastAPI(
         title="toolsurface selector",
         version=__version__,
         lifespan=lifespan,
         max_body_size=MAX_BODY_BYTES,
+        openapi_url=OPENAPI_PATH,
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
     )
     for kind in (RankerUnavailable, RequestValidationError, HTTPException, Exception):
-        app.add_exception_handler(kind, _answer_problem)
+        api.add_exception_handler(kind, _answer_problem)
+    for router in (ranking_routes(ranker), health_routes(served), *routers):
+        api.include_router(router)
 
-    @app.post("/v1/applications/{application}/surfaces/{surface}/rank")
-    async def rank(application: str, surface: str, body: RankBody) -> RankReply:
-        request = RankRequest(
-            application=application,
-            surface=surface,
-            query=body.query,
-            limit=body.limit,
-            catalog_digest=body.catalog_digest,
-        )
-        try:
-            return await ranker.rank(request)
-        except RankerUnavailable:
-            raise
-        except Exception as error:  # noqa: BLE001 - its message may quote the query, and telemetry would record it
-            LOG.error("the ranker failed: %s", place_of(error))  # noqa: TRY400 - for the same reason
-            raise RankerUnavailable("ranker_failed") from None
-
-    @app.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "alive"}
-
-    @app.get("/readyz", response_model=None)
-    async def readyz() -> Response:
-        applications = _report(served())
-        if any(report["surfaces"] for report in applications.values()):
-            return JSONResponse({"status": "ready", "applications": applications})
-        detail = "no index is served; deploy an application to this store"
-        return problem(503, code="no_index", detail=detail, applications=applications)
-
-    return Edge(app, max_body_bytes=MAX_BODY_BYTES)
+    app: ASGIApp = Door(api, access=access, open_paths=(OPENAPI_PATH, *health.OPEN_PATHS, *open_paths))
+    app = Edge(app, max_body_bytes=MAX_BODY_BYTES)
+    for wrap in around:
+        app = wrap(app)
+    return app
 
 
 async def _answer_problem(_: Request, error: Exception) -> Response:
     return problem_of(error)
-
-
-def _report(served: Served) -> dict[str, Any]:
-    return {
-        application: {
-            "release": now.release,
-            "surfaces": {
-                surface: {
-                    "version": index.version,
-                    "catalog_digest": index.manifest.catalog_digest,
-                    "tools": len(index.names),
-                    "model": index.manifest.model,
-                }
-                for surface, index in now.active.items()
-            },
-            "refused": {surface: {"code": no.code, "detail": no.detail} for surface, no in now.refused.items()},
-        }
-        for application, now in served.items()
-    }

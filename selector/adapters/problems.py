@@ -24,7 +24,7 @@ MEDIA_TYPE = "application/problem+json"
 # Of each code a ranker gives: the status, and what to do.
 _UNAVAILABLE: Mapping[str, tuple[int, str]] = {
     "unknown_surface": (404, "no such surface in this application's active release; deploy it, or mend its name"),
-    "index_unusable": (503, "the surface's index cannot be opened; GET /readyz says why"),
+    "index_unusable": (503, "the surface's index cannot be opened; GET /health/ready says why"),
     "ranker_failed": (500, "the ranker failed; the service's log holds the place"),
     "overloaded": (503, "too many requests are waiting; ask again in a moment"),
 }

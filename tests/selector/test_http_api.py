@@ -185,7 +185,7 @@ async def test_a_failure_of_the_service_itself_is_a_500_without_its_message(
 
     transport = httpx2.ASGITransport(app=build_app(ranker=selector, served=broken))
     async with httpx2.AsyncClient(transport=transport, base_url="http://selector") as http:
-        response = await http.get("/readyz")
+        response = await http.get("/health/ready")
     _problem(response, 500, "internal")
     assert MARKER not in response.text
     assert MARKER not in caplog.text
@@ -213,15 +213,15 @@ async def test_the_access_log_holds_keys_and_status_and_nothing_that_was_sent(
 async def test_readiness_lists_what_is_served_and_health_only_lives(
     http: httpx2.AsyncClient, library: Library, selector: Selector
 ) -> None:
-    assert (await http.get("/healthz")).json() == {"status": "alive"}
-    ready = (await http.get("/readyz")).json()
+    assert (await http.get("/health/live")).json() == {"status": "alive"}
+    ready = (await http.get("/health/ready")).json()
     index = library.find(APPLICATION, SURFACE, None)
     surface = ready["applications"][APPLICATION]["surfaces"][SURFACE]
     assert surface["version"] == index.version
     assert surface["tools"] == len(TOOLS)
     async with _client(selector, library_over(MemoryStore())) as empty:
-        assert (await empty.get("/healthz")).status_code == 200
-        _problem(await empty.get("/readyz"), 503, "no_index")
+        assert (await empty.get("/health/live")).status_code == 200
+        _problem(await empty.get("/health/ready"), 503, "no_index")
 
 
 async def test_readiness_names_refused_surfaces(selector: Selector) -> None:
@@ -230,5 +230,5 @@ async def test_readiness_names_refused_surfaces(selector: Selector) -> None:
     library = library_over(store, HashingEmbedder(dimension=64))
     library.refresh()
     async with _client(selector, library) as http:
-        problem = _problem(await http.get("/readyz"), 503, "no_index")
+        problem = _problem(await http.get("/health/ready"), 503, "no_index")
     assert problem["applications"][APPLICATION]["refused"][SURFACE]["code"] == "model_mismatch"

@@ -91,7 +91,7 @@ async def test_a_surface_that_a_deploy_drops_is_gone(
     server: ServerProcess, store: Path, embedder: OnnxEmbedder
 ) -> None:
     def gone() -> bool:
-        served = httpx2.get(f"{server.url}/readyz").json()["applications"][APPLICATION]["surfaces"]
+        served = httpx2.get(f"{server.url}/health/ready").json()["applications"][APPLICATION]["surfaces"]
         return "writer" not in served
 
     assert not await asyncio.to_thread(gone)
@@ -139,10 +139,10 @@ def test_a_server_on_an_empty_store_lives_is_not_ready_and_becomes_ready(
     store: Path, tmp_path: Path, embedder: OnnxEmbedder
 ) -> None:
     with running_server(store, log=tmp_path / "log") as server:
-        assert httpx2.get(f"{server.url}/healthz").status_code == 200
-        assert httpx2.get(f"{server.url}/readyz").status_code == 503
+        assert httpx2.get(f"{server.url}/health/live").status_code == 200
+        assert httpx2.get(f"{server.url}/health/ready").status_code == 503
         put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=embedder)
-        asyncio.run(_until(lambda: httpx2.get(f"{server.url}/readyz").status_code == 200))
+        asyncio.run(_until(lambda: httpx2.get(f"{server.url}/health/ready").status_code == 200))
         assert server.stop(signal.SIGINT) == 130
         assert f"serving {APPLICATION}/{SURFACE}: version" in server.log.read_text()
 
@@ -150,7 +150,7 @@ def test_a_server_on_an_empty_store_lives_is_not_ready_and_becomes_ready(
 def test_an_endless_request_head_is_refused_and_the_server_lives_on(server: ServerProcess) -> None:
     host, _, port = server.url.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=DEADLINE) as connection:
-        connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n")
+        connection.sendall(b"GET /health/live HTTP/1.1\r\nhost: x\r\n")
         try:
             for _ in range(64):
                 connection.sendall(b"x-endless: " + b"a" * 16_384 + b"\r\n")
@@ -158,4 +158,4 @@ def test_an_endless_request_head_is_refused_and_the_server_lives_on(server: Serv
         except ConnectionError:
             answered = b""
     assert not answered.startswith(b"HTTP/1.1 200")
-    assert httpx2.get(f"{server.url}/healthz").status_code == 200
+    assert httpx2.get(f"{server.url}/health/live").status_code == 200

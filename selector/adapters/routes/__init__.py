@@ -1,0 +1,1 @@
+"""The routes of the service, one subject a file. Routes translate, nothing more."""
