@@ -2,6 +2,7 @@
 
     SelectorError
     ├── ModelMismatchError     the deploy's: an index was built with another embedding model than this service runs
+    ├── TooLargeError          the operator's: an index version alone outweighs the memory that indexes may take
     └── EvaluationError        the caller's: a catalog or a set of queries cannot be evaluated
 
 What goes wrong with one query is `surface.errors.RankerUnavailable` with a code; nothing here ever holds a query.
@@ -26,6 +27,19 @@ class ModelMismatchError(SelectorError):
         super().__init__(
             f"surface {surface}: its index was built with the model {index_model}, this service runs {service_model};"
             " deploy the surface again with the service's model, or start the service with the index's"
+        )
+
+
+class TooLargeError(SelectorError):
+    """An index version weighs more than all of them together may, so this surface is not served."""
+
+    def __init__(self, *, surface: str, needs: int, budget: int) -> None:
+        self.surface = surface
+        self.needs = needs
+        self.budget = budget
+        super().__init__(
+            f"surface {surface}: its index takes about {needs:,} bytes of memory, all indexes together may take "
+            f"{budget:,}; raise --memory, or split the surface"
         )
 
 

@@ -1,97 +1,113 @@
-"""The library: which index versions are open, and how new ones take their place.
+"""The library: which release of each application is in force here, and how a new one takes its place.
 
 Rules kept here:
 
 1. The store's active release decides which surfaces there are; a surface it does not name is gone.
-2. Readers see one immutable mapping. A refresh opens new versions beside the old ones and then swaps one reference.
-3. A version that is damaged, or was built with another model, never replaces a good one: the surface stays on the
-   version it had, or is refused by name where it had none. Each refresh tries again.
-4. The version that was replaced stays open for agents of the previous deploy, which ask by their catalog's digest.
-5. A store that cannot be read, or that has forgotten an application, changes nothing.
+2. All surfaces of a release switch together or not at all. A refresh opens every version of it beside those that serve,
+   and then swaps one reference; readers see one immutable mapping.
+3. A release with a version that is damaged, was built with another model, or does not fit in memory is refused as a
+   whole: the release before stays in force, and `served` says why. What is bad is tried again, ever less often.
+4. Where nothing was in force before, the good surfaces of such a release serve and the bad ones are refused by name:
+   nothing is replaced, so nothing is mixed, and a replica that restarts during a bad deploy still answers.
+5. The version that was replaced keeps answering agents of the previous deploy, which ask by their catalog's digest.
+6. A store that cannot be read, or that has forgotten an application, changes nothing; `unreadable` says so.
 
-Not done here: ranking (`service.py`), writing anything to the store (the indexer's deploy).
+Not done here: ranking (`service.py`), what is in memory (`open_versions.py`), writing anything to the store (the
+indexer's deploy).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from threading import Lock
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Final, Literal
 
-from indexer.artefact import Artefact
+from indexer.artefact import Artefact, IndexManifest
 from indexer.errors import ArtefactError, IndexerError, StoreError
 from indexer.index import SurfaceIndex
 from indexer.ports import ArtefactStore
 from indexer.release import Release
-from selector.errors import ModelMismatchError, SelectorError
+from selector.errors import ModelMismatchError, SelectorError, TooLargeError
+from selector.open_versions import OpenVersions, Residency
+from selector.served import (
+    NOTHING,
+    Change,
+    Refusal,
+    Served,
+    ServedApplication,
+    ServedVersion,
+    VersionKey,
+    news,
+    news_of_store,
+    switched,
+)
 from surface.errors import RankerUnavailable
 
-Outcome: TypeAlias = Literal["serving", "gone", "refused", "unreadable"]
+_LONGEST_REST: Final = 32
+"""Refreshes between two tries of a bad version: each try reads the whole of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """Why the active version of a surface is not served."""
-
-    code: str
-    """`damaged`, `model_mismatch` or `unreadable`."""
-    detail: str
-    """A sentence for the operator: what is wrong and what mends it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedApplication:
-    """What is open of one application."""
+@dataclass(slots=True, kw_only=True)
+class _Attempt:
+    """What is known of a release that is refused."""
 
     release: str
-    """The id of the release that decides which surfaces there are."""
-    active: Mapping[str, SurfaceIndex]
-    """By surface."""
-    replaced: Mapping[str, SurfaceIndex] = field(default_factory=dict)
-    """By surface: the version that was served before the active one."""
-    refused: Mapping[str, Refusal] = field(default_factory=dict)
-    """By surface; one that had a good version before is in `active` too."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One thing a refresh has changed or found wrong, for the log."""
-
-    outcome: Outcome
-    application: str
-    """Empty where the store as a whole is meant."""
-    surface: str
-    """Empty where the application as a whole is meant."""
-    detail: str
-
-
-Served: TypeAlias = Mapping[str, ServedApplication]
-"""By application."""
-
-_NOTHING: Served = MappingProxyType({})
+    good: dict[str, ServedVersion]
+    rest: int = 0
+    longest: int = 1
 
 
 class Library:
     """Implements `selector.ports.Indexes` over a store; threads may share it."""
 
-    def __init__(self, *, store: ArtefactStore, open_artefact: Callable[[Artefact], SurfaceIndex], model: str) -> None:
-        """`open_artefact` raises what `indexer.index.open_index` raises; `model` is the identity of the embedder."""
+    def __init__(
+        self,
+        *,
+        store: ArtefactStore,
+        open_artefact: Callable[[Artefact], SurfaceIndex],
+        model: str,
+        weigh: Callable[[IndexManifest], int] = lambda manifest: manifest.size,
+        budget: int | None = None,
+        loader: Executor | None = None,
+        trim: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`open_artefact` raises what `indexer.index.open_index` raises; `model` is the identity of the embedder.
+
+        `budget`: bytes that open indexes may weigh, as `weigh` says; None for no bound. `loader` runs what requests
+        load (None: the event loop's own threads) and stays the caller's to shut down. `trim` is called after memory
+        was let go of.
+        """
         self._store = store
-        self._open = open_artefact
         self._model = model
-        self._served = _NOTHING
-        self._unreadable: Mapping[str, str] = {}
+        self._trim = trim
+        self._open = OpenVersions(
+            load=self._loaded, open_artefact=open_artefact, weigh=weigh, budget=budget, loader=loader
+        )
+        self._served = NOTHING
+        self._unreadable: Mapping[str, str] = MappingProxyType({})
+        self._attempts: dict[str, _Attempt] = {}
         self._refreshing = Lock()
 
     @property
     def served(self) -> Served:
-        """What is open now; a snapshot that never changes."""
+        """What is served now; a snapshot that never changes."""
         return self._served
 
-    def find(self, application: str, surface: str, catalog_digest: str | None) -> SurfaceIndex:
+    @property
+    def unreadable(self) -> Mapping[str, str]:
+        """What the last refresh could not read: application (empty: the store as a whole) → why. Serving goes on."""
+        return self._unreadable
+
+    @property
+    def residency(self) -> Residency:
+        """What is in memory now."""
+        return self._open.residency
+
+    def find(self, application: str, surface: str, catalog_digest: str | None) -> ServedVersion:
         """See `selector.ports.Indexes`."""
         served = self._served.get(application)
         if served is None:
@@ -108,12 +124,20 @@ class Library:
             return replaced
         return active
 
+    async def opened(self, version: ServedVersion) -> SurfaceIndex:
+        """See `selector.ports.Indexes`."""
+        try:
+            return await self._open.opened(version.key)
+        except (IndexerError, SelectorError):
+            raise RankerUnavailable("index_unusable") from None
+
     def refresh(self) -> tuple[Change, ...]:
-        """Brings what is open in line with the store; blocks for as long as reading takes.
+        """Brings what is served in line with the store; blocks for as long as reading takes.
 
         A fault that an earlier refresh has reported already is not reported again.
         """
         with self._refreshing:
+            self._open.forgive()
             before, unreadable = self._served, dict[str, str]()
             after = dict(before)
             try:
@@ -129,8 +153,9 @@ class Library:
                 if release is not None:
                     after[application] = self._follow_release(release, before.get(application))
             self._served = MappingProxyType(after)
-            changes = [*_news_of_store(self._unreadable, unreadable), *_news(before, after)]
-            self._unreadable = unreadable
+            self._let_go(before)
+            changes = [*news_of_store(self._unreadable, unreadable), *news(before, after)]
+            self._unreadable = MappingProxyType(unreadable)
             return tuple(changes)
 
     async def follow(self, *, every: float, tell: Callable[[Iterable[Change]], None]) -> None:
@@ -145,94 +170,97 @@ class Library:
             try:
                 changes = await asyncio.to_thread(self.refresh)
             except Exception as error:  # noqa: BLE001 - see above
-                changes = _news_of_failure(failure, error)
-                failure = type(error).__name__
+                name = type(error).__name__
+                detail = f"the refresh failed with {name}; what was served is still served"
+                changes = () if name == failure else (_of_store(detail),)
+                failure = name
             else:
                 failure = None
             tell(changes)
 
     def _follow_release(self, release: Release, before: ServedApplication | None) -> ServedApplication:
-        if before is not None and before.release == release.id and not before.refused:
+        in_force = before is not None and before.release == release.id
+        if before is not None and in_force and not before.refused:
+            self._attempts.pop(release.application, None)
             return before
-        held = before.active if before is not None else {}
-        kept = before.replaced if before is not None else {}
-        active: dict[str, SurfaceIndex] = {}
-        replaced: dict[str, SurfaceIndex] = {}
+        attempt = self._attempts.get(release.application)
+        if attempt is None or attempt.release != release.id:
+            attempt = self._attempts[release.application] = _Attempt(release=release.id, good={})
+        elif attempt.rest and before is not None:
+            attempt.rest -= 1
+            return before
+        refused = self._tried(release, attempt, before)
+        if not refused:
+            del self._attempts[release.application]
+        elif any(refusal.code != "unreadable" for refusal in refused.values()):
+            attempt.rest, attempt.longest = attempt.longest - 1, min(2 * attempt.longest, _LONGEST_REST)
+        if before is None or not before.active or in_force or not refused:
+            return switched(release.id, attempt.good, before=before, refused=refused)
+        for surface in sorted(release.surfaces.keys() - before.active.keys() - refused.keys()):
+            detail = f"waits for {', '.join(sorted(refused))}: a release is served whole or not at all"
+            refused[surface] = Refusal(code="release_refused", detail=detail)
+        return replace(before, refused=MappingProxyType(refused), refused_release=release.id)
+
+    def _tried(self, release: Release, attempt: _Attempt, before: ServedApplication | None) -> dict[str, Refusal]:
+        """Opens what is not open of a release; what is good is in the attempt, what is bad is the answer."""
         refused: dict[str, Refusal] = {}
-        for surface in sorted(release.surfaces):
-            had, older = held.get(surface), kept.get(surface)
-            index: SurfaceIndex | None
+        for surface in sorted(release.surfaces.keys() - attempt.good.keys()):
+            had = before.active.get(surface) if before is not None else None
+            older = before.replaced.get(surface) if before is not None else None
             try:
-                index = self._opened(release, surface, (had, older))
+                attempt.good[surface] = self._proved(release, surface, had, older)
             except (IndexerError, SelectorError) as error:
                 refused[surface] = _refusal(error)
-                index = had
-            if index is None:
-                continue
-            active[surface] = index
-            aside = older if had is None or had.version == index.version else had
-            if aside is not None:
-                replaced[surface] = aside
-        return ServedApplication(
-            release=release.id,
-            active=MappingProxyType(active),
-            replaced=MappingProxyType(replaced),
-            refused=MappingProxyType(refused),
-        )
+        return refused
 
-    def _opened(self, release: Release, surface: str, at_hand: Iterable[SurfaceIndex | None]) -> SurfaceIndex:
+    def _proved(
+        self, release: Release, surface: str, had: ServedVersion | None, older: ServedVersion | None
+    ) -> ServedVersion:
         released = release.surfaces[surface]
-        for index in at_hand:
-            if index is not None and index.version == released.version:
-                return index
-        artefact = self._store.load(release.application, surface, released.version)
-        manifest = artefact.manifest
-        if manifest.model != self._model:
-            raise ModelMismatchError(surface=surface, index_model=manifest.model, service_model=self._model)
-        if (manifest.application, manifest.surface, manifest.catalog_digest, artefact.version) != (
-            release.application,
-            surface,
-            released.catalog_digest,
-            released.version,
-        ):
+        for known in (had, older):
+            if known is not None and known.version == released.version:
+                return known
+        key = VersionKey(application=release.application, surface=surface, version=released.version)
+        index = self._open.bring(key, beside=had.key if had is not None else None)
+        if index.manifest.catalog_digest != released.catalog_digest:
             raise ArtefactError(
                 f"application {release.application}, surface {surface}: version {released.version} is not what the "
                 "release says it is; deploy again"
             )
-        return self._open(artefact)
+        return ServedVersion(key=key, manifest=index.manifest)
+
+    def _loaded(self, key: VersionKey) -> Artefact:
+        artefact = self._store.load(key.application, key.surface, key.version)
+        manifest = artefact.manifest
+        if manifest.model != self._model:
+            raise ModelMismatchError(surface=key.surface, index_model=manifest.model, service_model=self._model)
+        if (manifest.application, manifest.surface, artefact.version) != (key.application, key.surface, key.version):
+            raise ArtefactError(
+                f"application {key.application}, surface {key.surface}: version {key.version} is not what its place "
+                "in the store says; deploy again"
+            )
+        return artefact
+
+    def _let_go(self, before: Served) -> None:
+        """Keeps in memory only what is served or waits to be; memory that became free goes back to the system."""
+        served = _keys(self._served)
+        waiting = {version.key for attempt in self._attempts.values() for version in attempt.good.values()}
+        just_replaced = _keys(before, "active") - _keys(self._served, "active")
+        if self._open.keep_only(served | waiting, idle=just_replaced):
+            self._trim()
+
+
+def _keys(served: Served, *parts: Literal["active", "replaced"]) -> set[VersionKey]:
+    chosen = parts or ("active", "replaced")
+    mappings = (getattr(application, part) for application in served.values() for part in chosen)
+    return {version.key for mapping in mappings for version in mapping.values()}
 
 
 def _refusal(error: Exception) -> Refusal:
-    code = {ModelMismatchError: "model_mismatch", StoreError: "unreadable"}.get(type(error), "damaged")
+    kinds = {ModelMismatchError: "model_mismatch", StoreError: "unreadable", TooLargeError: "too_large"}
+    code = next((code for kind, code in kinds.items() if isinstance(error, kind)), "damaged")
     return Refusal(code=code, detail=str(error))
 
 
-def _news_of_failure(before: str | None, error: Exception) -> tuple[Change, ...]:
-    name = type(error).__name__
-    detail = f"the refresh failed with {name}; what was served is still served"
-    change = Change(outcome="unreadable", application="", surface="", detail=detail)
-    return () if name == before else (change,)
-
-
-def _news_of_store(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[Change]:
-    for application, detail in after.items():
-        if before.get(application) != detail:
-            yield Change(outcome="unreadable", application=application, surface="", detail=detail)
-
-
-def _news(before: Served, after: Served) -> Iterable[Change]:
-    for application, now in after.items():
-        then = before.get(application)
-        if now is then:
-            continue
-        active, refused = (then.active, then.refused) if then is not None else ({}, {})
-        for surface, index in now.active.items():
-            if surface not in active or active[surface].version != index.version:
-                detail = f"version {index.version}, {len(index.names)} tools"
-                yield Change(outcome="serving", application=application, surface=surface, detail=detail)
-        for surface, refusal in now.refused.items():
-            if refused.get(surface) != refusal:
-                yield Change(outcome="refused", application=application, surface=surface, detail=refusal.detail)
-        for surface in sorted({*active, *refused} - {*now.active, *now.refused}):
-            detail = "the active release does not name it"
-            yield Change(outcome="gone", application=application, surface=surface, detail=detail)
+def _of_store(detail: str) -> Change:
+    return Change(outcome="unreadable", application="", surface="", detail=detail)

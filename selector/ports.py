@@ -1,19 +1,27 @@
-"""The port of the selector: where an open index comes from."""
+"""The ports of the selector: where an open index comes from."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from indexer.index import SurfaceIndex
+from selector.served import ServedVersion
 
 
 class Indexes(Protocol):
-    """The indexes that are open now."""
+    """The index versions that are served now."""
 
-    def find(self, application: str, surface: str, catalog_digest: str | None) -> SurfaceIndex:
-        """The open index of exactly that catalog, else the active one of the surface.
+    def find(self, application: str, surface: str, catalog_digest: str | None) -> ServedVersion:
+        """The served version of exactly that catalog, else the active one of the surface.
 
         Raises `surface.errors.RankerUnavailable`: `unknown_surface` where there is no such surface,
-        `index_unusable` where there is one and no index of it could be opened. Never waits.
+        `index_unusable` where there is one and no version of it is served. Never waits.
+        """
+        ...
+
+    async def opened(self, version: ServedVersion) -> SurfaceIndex:
+        """The index of a version that `find` gave: at once where it is in memory, else once it is loaded again.
+
+        Raises `surface.errors.RankerUnavailable`: `index_unusable` where it cannot be loaded now.
         """
         ...

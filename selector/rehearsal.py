@@ -14,6 +14,7 @@ from indexer.artefact import Artefact
 from indexer.errors import RehearsalError
 from indexer.index import SurfaceIndex
 from models.embedder import Embedder
+from selector.served import ServedVersion, VersionKey
 from selector.service import Selector
 from surface.ranking import RankRequest
 
@@ -24,7 +25,13 @@ class _OnlyThis:
 
     index: SurfaceIndex
 
-    def find(self, application: str, surface: str, catalog_digest: str | None) -> SurfaceIndex:  # noqa: ARG002
+    def find(self, application: str, surface: str, catalog_digest: str | None) -> ServedVersion:  # noqa: ARG002
+        """Its version."""
+        manifest = self.index.manifest
+        key = VersionKey(application=manifest.application, surface=manifest.surface, version=self.index.version)
+        return ServedVersion(key=key, manifest=manifest)
+
+    async def opened(self, version: ServedVersion) -> SurfaceIndex:  # noqa: ARG002
         """The index."""
         return self.index
 

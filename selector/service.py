@@ -86,11 +86,12 @@ class Selector:
 
         Raises RankerUnavailable: `unknown_surface`, `index_unusable`, `overloaded`.
         """
-        index = self._indexes.find(request.application, request.surface, request.catalog_digest)
+        version = self._indexes.find(request.application, request.surface, request.catalog_digest)
         if self._waiting >= self._max_waiting:
             raise RankerUnavailable("overloaded")
         self._waiting += 1
         try:
+            index = await self._indexes.opened(version)
             return await asyncio.get_running_loop().run_in_executor(self._executor, self._answer, index, request)
         finally:
             self._waiting -= 1

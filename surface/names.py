@@ -36,12 +36,20 @@ class NameIndex:
     def __init__(self, names: Sequence[str]) -> None:
         """Rows are positions in `names`. Linear in the names, in time and memory."""
         self._exact = {name: row for row, name in enumerate(names)}
-        self._folded: dict[str, list[int]] = {}
-        for row, name in enumerate(names):
-            self._folded.setdefault(name.casefold(), []).append(row)
+        # Only of names with capitals; few of them share a folded form, so no list for one number.
+        self._folded: dict[str, int | list[int]] = {}
+        for name, row in self._exact.items():
+            folded = name.casefold()
+            if folded != name:
+                others = self._folded.get(folded)
+                self._folded[folded] = row if others is None else [*_listed(others), row]
         self._by_length: dict[int, list[str]] = {}
+        for name in self._exact:
+            if name == name.casefold():
+                self._by_length.setdefault(len(name), []).append(name)
         for folded in self._folded:
-            self._by_length.setdefault(len(folded), []).append(folded)
+            if folded not in self._exact:
+                self._by_length.setdefault(len(folded), []).append(folded)
         self._longest = max(self._by_length, default=0)
 
     def called(self, query: str) -> tuple[int, ...]:
@@ -57,9 +65,7 @@ class NameIndex:
         if written in self._exact:
             return self._exact[written]
         folded = written.casefold()
-        rows = self._folded.get(folded)
-        if rows is None:
-            rows = self._misspelt(folded)
+        rows = self._rows(folded) or self._misspelt(folded)
         return rows[0] if len(rows) == 1 else None
 
     def _misspelt(self, folded: str) -> list[int]:
@@ -70,8 +76,17 @@ class NameIndex:
         for near in (length - 1, length, length + 1):
             choices = self._by_length.get(near, [])
             matches = process.extract(folded, choices, scorer=OSA.distance, score_cutoff=1, limit=2)
-            found.extend(row for name, _, _ in matches for row in self._folded[name])
+            found.extend(row for name, _, _ in matches for row in self._rows(name))
         return found
+
+    def _rows(self, folded: str) -> list[int]:
+        itself = self._exact.get(folded)
+        others = _listed(self._folded.get(folded, []))
+        return others if itself is None else [itself, *others]
+
+
+def _listed(rows: int | list[int]) -> list[int]:
+    return [rows] if isinstance(rows, int) else rows
 
 
 def standing_first(rows: Sequence[int], *, best: float) -> dict[int, float]:

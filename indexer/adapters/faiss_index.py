@@ -1,4 +1,7 @@
-"""The vector index over FAISS: exact, flat, by inner product, built from the vectors when a version is opened.
+"""The vector index over FAISS: flat, by inner product, built from the vectors when a version is opened.
+
+Every vector is compared. From `HALF_PRECISION_FROM` tools on they are held in half precision: half the memory, and less
+time, as a search of many vectors waits for memory. Cosines are then rounded by at most 0.001 (`docs/decisions/0015`).
 
 FAISS's own file format is never read: mutated files of it load without a complaint. Of equal scores FAISS keeps
 whichever its heap held; here equal scores stand in row order, so the same query always gets the same answer.
@@ -6,13 +9,18 @@ whichever its heap held; here equal scores stand in row order, so the same query
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+HALF_PRECISION_FROM: Final = 16_384
+"""Tools; where 24 MB of vectors leave the processor's caches."""
+
 
 class FaissVectorIndex:
-    """Exact nearest tools; threads may share it."""
+    """Nearest tools; threads may share it."""
 
     __slots__ = ("_dimension", "_index", "_tools")
 
@@ -21,7 +29,7 @@ class FaissVectorIndex:
         # Requests are the unit of parallelism; FAISS's own threads would only fight over the cores.
         faiss.omp_set_num_threads(1)
         self._tools, self._dimension = vectors.shape
-        self._index = faiss.IndexFlatIP(self._dimension)
+        self._index = _empty(self._tools, self._dimension)
         if self._tools:
             self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
 
@@ -56,3 +64,16 @@ class FaissVectorIndex:
             scores, rows = found[0][0], found[1][0]
         order = np.lexsort((rows, -scores))[:k]
         return scores[order], rows[order]
+
+
+def bytes_of(tools: int, dimension: int) -> int:
+    """What an index of so many vectors holds in memory."""
+    return tools * dimension * (4 if tools < HALF_PRECISION_FROM else 2)
+
+
+def _empty(tools: int, dimension: int) -> Any:
+    if tools < HALF_PRECISION_FROM:
+        return faiss.IndexFlatIP(dimension)
+    half = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+    half.is_trained = True  # half precision learns nothing from the vectors
+    return half

@@ -6,6 +6,7 @@ the last bit.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,22 +18,24 @@ from indexer.contents import LexicalArrays
 class ArrayLexicalIndex:
     """Scores every tool for the words of a query; threads may share it."""
 
-    __slots__ = ("_impacts", "_rows", "_spans", "_tools")
+    __slots__ = ("__weakref__", "_impacts", "_rows", "_starts", "_tools", "_words")
 
     def __init__(self, arrays: LexicalArrays) -> None:
         """`arrays`: as `indexer.contents.read_contents` checked them."""
         self._tools = arrays.tools
         self._rows = arrays.rows
         self._impacts = arrays.impacts
-        starts = arrays.starts.tolist()
-        self._spans = {word: slice(starts[at], starts[at + 1]) for at, word in enumerate(arrays.words)}
+        self._starts = arrays.starts
+        self._words = arrays.words
 
     def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
         """The score of every row, shape (tools,); 0 where a tool holds none of the words."""
         scores = np.zeros(self._tools, dtype=np.float64)
         for term in terms:
-            span = self._spans.get(term)
-            if span is not None:
+            # Halving a sorted list takes microseconds; a dictionary of spans would weigh more than the words.
+            at = bisect_left(self._words, term)
+            if at < len(self._words) and self._words[at] == term:
+                span = slice(self._starts[at], self._starts[at + 1])
                 # Each row stands once in a span, so no addition is lost.
                 scores[self._rows[span]] += self._impacts[span]
         return scores

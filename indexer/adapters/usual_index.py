@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from indexer.adapters.faiss_index import FaissVectorIndex
+from typing import Final
+
+from indexer.adapters.faiss_index import FaissVectorIndex, bytes_of
 from indexer.adapters.lexical_index import ArrayLexicalIndex
-from indexer.artefact import Artefact
+from indexer.artefact import NAMES, WORDS, Artefact, IndexManifest
 from indexer.index import SurfaceIndex, open_index
+
+_POSTING: Final = 4 + 8
+"""A row and an impact."""
+_NAME: Final = 250
+"""Two strings' heads and their places in the tables that find a name; measured."""
+_WORD: Final = 64 + 8
+"""A string's head, its place among the words, and where its postings start."""
 
 
 def open_artefact(artefact: Artefact) -> SurfaceIndex:
     """What `indexer.index.open_index` makes of it, and raises."""
     return open_index(artefact, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
+
+
+def weight(manifest: IndexManifest) -> int:
+    """About how many bytes of memory an open version holds: within a tenth at 20,000 tools and more."""
+    names, words = manifest.files[NAMES].size, manifest.files[WORDS].size
+    return (
+        bytes_of(manifest.tools, manifest.dimension)
+        + manifest.postings * _POSTING
+        + 2 * names
+        + manifest.tools * _NAME
+        + words
+        + manifest.words * _WORD
+    )

@@ -26,7 +26,7 @@ from selector.adapters.problems import problem_of
 from selector.adapters.routes import health
 from selector.adapters.routes.health import health_routes
 from selector.adapters.routes.ranking import ranking_routes
-from selector.library import Served
+from selector.served import Served
 from surface._version import __version__
 from surface.errors import RankerUnavailable
 from surface.ranking import Ranker

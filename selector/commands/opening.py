@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from math import inf
 from pathlib import Path
 
-from indexer.adapters.usual_index import open_artefact
+from indexer.adapters.usual_index import open_artefact, weight
 from indexer.adapters.vector_cache import VectorFile
 from indexer.errors import IndexerError
 from indexer.ports import ArtefactStore, VectorCache
 from models.embedder import Embedder
 from models.errors import ModelError
+from selector.adapters.native_memory import trim
 from selector.errors import SelectorError
-from selector.library import Change, Library
+from selector.library import Library
 from selector.ranking import STRICTNESS
+from selector.served import Change
 from surface.adapters.command_line import say
 from surface.errors import CatalogError
 from surface.protocol import MAX_LIMIT
@@ -24,9 +26,19 @@ from surface.protocol import MAX_LIMIT
 FAILURES = (IndexerError, ModelError, SelectorError, CatalogError)
 
 
-def library_over(store: ArtefactStore, embedder: Embedder) -> Library:
+def library_over(
+    store: ArtefactStore, embedder: Embedder, *, budget: int | None = None, loader: Executor | None = None
+) -> Library:
     """The library of a store, read once; what cannot be served is told on standard error."""
-    library = Library(store=store, open_artefact=open_artefact, model=embedder.manifest.identity)
+    library = Library(
+        store=store,
+        open_artefact=open_artefact,
+        model=embedder.manifest.identity,
+        weigh=weight,
+        budget=budget,
+        loader=loader,
+        trim=trim,
+    )
     for change in library.refresh():
         if change.outcome != "serving":
             say(told(change))

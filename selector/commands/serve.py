@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from indexer.commands.arguments import add_store_location, store_of
 from models.adapters.choice import add_model, chosen_embedder
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
+from selector.commands.memory import add_memory
 from selector.commands.opening import FAILURES, add_strictness, library_over, positive, ranking_threads, told
-from selector.library import Change
+from selector.served import Change
 from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError
 
@@ -23,6 +25,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
     add_store_location(parser)
     add_model(parser)
     add_strictness(parser)
+    add_memory(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
@@ -38,9 +41,9 @@ def _serve(arguments: argparse.Namespace) -> None:
     except OSError as error:
         reason = error.strerror or "cannot be listened on"
         raise CommandFailedError(f"--host {arguments.host} --port {arguments.port}: {reason}") from error
-    with bound, ranking_threads(arguments.threads) as threads:
+    with bound, ranking_threads(arguments.threads) as threads, ThreadPoolExecutor(1, "load") as loader:
         embedder = chosen_embedder(arguments.model, threads=arguments.threads)
-        library = library_over(store, embedder)
+        library = library_over(store, embedder, budget=arguments.memory, loader=loader)
         app = build_app(
             ranker=Selector(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness),
             served=lambda: library.served,
@@ -55,7 +58,7 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 def _log(changes: Iterable[Change]) -> None:
     for change in changes:
-        level = logging.INFO if change.outcome in {"serving", "gone"} else logging.ERROR
+        level = logging.INFO if change.outcome in {"serving", "gone", "readable"} else logging.ERROR
         LOG.log(level, "%s", told(change))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from indexer.adapters.faiss_index import FaissVectorIndex
+from indexer.adapters.faiss_index import HALF_PRECISION_FROM, FaissVectorIndex, bytes_of
 from indexer.adapters.lexical_index import ArrayLexicalIndex
 from indexer.artefact import Artefact
 from indexer.build import build
@@ -105,6 +105,23 @@ def test_queries_that_would_be_answered_with_rows_that_do_not_exist_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=r"queries|k:"):
         FaissVectorIndex(unit(3, 16)).search(queries, k)
+
+
+def test_half_precision_finds_the_nearest_up_to_its_rounding_in_half_the_memory() -> None:
+    vectors, queries = unit(HALF_PRECISION_FROM, 64), unit(20, 64, seed=1)
+    scores, rows = FaissVectorIndex(vectors).search(queries, 10)
+    exact = queries @ vectors.T
+    best = -np.sort(-exact, axis=1)[:, :10]
+    np.testing.assert_allclose(scores, best, atol=1e-3)
+    np.testing.assert_allclose(np.take_along_axis(exact, rows, axis=1), best, atol=1e-3)
+    assert bytes_of(HALF_PRECISION_FROM, 64) * 2 == vectors.nbytes
+    assert bytes_of(HALF_PRECISION_FROM - 1, 64) == vectors.nbytes - 64 * 4
+
+
+def test_equal_scores_in_half_precision_stand_in_row_order() -> None:
+    vectors = np.tile(np.eye(4, dtype=np.float32), (HALF_PRECISION_FROM // 4, 1))
+    rows = FaissVectorIndex(vectors).search(vectors[2:3], 5)[1]
+    assert rows[0].tolist() == [2, 6, 10, 14, 18]
 
 
 def test_threads_may_share_an_index() -> None:

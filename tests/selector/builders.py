@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from datetime import UTC, datetime
 
 from indexer.adapters.usual_index import open_artefact
@@ -61,10 +62,23 @@ def put(
     return deploy(made, embedder=embedder or HashingEmbedder(), store=store, now=lambda: NOW)
 
 
-def library_over(store: ArtefactStore, embedder: Embedder | None = None) -> Library:
-    """A library of the store, not yet refreshed."""
+def library_over(
+    store: ArtefactStore,
+    embedder: Embedder | None = None,
+    *,
+    budget: int | None = None,
+    loader: Executor | None = None,
+) -> Library:
+    """A library of the store, not yet refreshed; a tool weighs one byte of the budget."""
     model = (embedder or HashingEmbedder()).manifest.identity
-    return Library(store=store, open_artefact=open_artefact, model=model)
+    return Library(
+        store=store,
+        open_artefact=open_artefact,
+        model=model,
+        weigh=lambda manifest: manifest.tools,
+        budget=budget,
+        loader=loader,
+    )
 
 
 def ask(

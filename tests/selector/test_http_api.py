@@ -14,7 +14,8 @@ import pytest
 from indexer.memory_store import MemoryStore
 from models.hashing import HashingEmbedder
 from selector.adapters.http_api import MAX_BODY_BYTES, build_app
-from selector.library import Library, Served
+from selector.library import Library
+from selector.served import Served
 from selector.service import Selector
 from surface.errors import RankerUnavailable
 from surface.protocol import RankReply

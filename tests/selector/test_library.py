@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
+from indexer.artefact import Artefact
 from indexer.errors import StoreError
 from indexer.memory_store import MemoryStore
 from indexer.release import Release
 from models.hashing import HashingEmbedder
-from selector.library import Change
+from selector.library import Library
+from selector.served import Change
 from surface.errors import RankerUnavailable
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, library_over, put
 
@@ -24,6 +26,10 @@ THREE = {"c_tool": "Do a third thing"}
 
 def _said(changes: Iterable[Change]) -> set[tuple[str, str]]:
     return {(change.outcome, change.surface) for change in changes}
+
+
+def _names(library: Library, surface: str = SURFACE, *, application: str = APPLICATION) -> tuple[str, ...]:
+    return asyncio.run(library.opened(library.find(application, surface, None))).names
 
 
 def _damage(store: Path, surface: str, version: str) -> None:
@@ -52,7 +58,7 @@ def test_a_new_release_takes_over_and_the_replaced_version_answers_its_own_diges
     assert library.find(APPLICATION, SURFACE, None) is old
     library.refresh()
     new = library.find(APPLICATION, SURFACE, None)
-    assert new.names == ("b_tool",)
+    assert _names(library) == ("b_tool",)
     assert library.find(APPLICATION, SURFACE, old.manifest.catalog_digest) is old
     assert library.find(APPLICATION, SURFACE, new.manifest.catalog_digest) is new
     assert library.find(APPLICATION, SURFACE, "0" * 32) is new
@@ -66,8 +72,9 @@ def test_only_one_replaced_version_is_kept() -> None:
         put(store, {SURFACE: tools})
         library.refresh()
         digests.append(library.find(APPLICATION, SURFACE, None).manifest.catalog_digest)
-    served = [library.find(APPLICATION, SURFACE, digest).names for digest in digests]
-    assert served == [("c_tool",), ("b_tool",), ("c_tool",)]
+    served = [library.find(APPLICATION, SURFACE, digest).manifest.catalog_digest for digest in digests]
+    assert served == [digests[2], digests[1], digests[2]]
+    assert library.residency.versions == 2
 
 
 def test_a_rollback_serves_the_version_that_is_open_still() -> None:
@@ -101,27 +108,68 @@ def test_applications_with_equal_surface_keys_are_apart() -> None:
     put(store, {SURFACE: ONE})
     put(store, {SURFACE: TWO}, application="other")
     library.refresh()
-    assert library.find(APPLICATION, SURFACE, None).names == ("a_tool",)
-    assert library.find("other", SURFACE, None).names == ("b_tool",)
+    assert _names(library) == ("a_tool",)
+    assert _names(library, application="other") == ("b_tool",)
 
 
-def test_a_damaged_version_never_replaces_a_good_one_and_is_served_once_it_is_mended(tmp_path: Path) -> None:
+def test_a_release_with_a_damaged_version_is_refused_whole_told_once_and_served_once_it_is_mended(
+    tmp_path: Path,
+) -> None:
+    store = DirectoryStore(tmp_path)
+    library = library_over(store)
+    put(store, {SURFACE: ONE, "clerk": ONE})
+    library.refresh()
+    before = library.served[APPLICATION]
+    second = {SURFACE: TWO, "clerk": TWO, "writer": THREE}
+    result = put(store, second)
+    _damage(tmp_path, SURFACE, next(each.version for each in result.surfaces if each.surface == SURFACE))
+
+    assert _said(library.refresh()) == {("refused", SURFACE), ("refused", "writer"), ("refused", "")}
+    now = library.served[APPLICATION]
+    assert (now.release, now.active, now.replaced) == (before.release, before.active, before.replaced)
+    assert now.refused_release == result.release
+    assert {surface: refusal.code for surface, refusal in now.refused.items()} == {
+        SURFACE: "damaged",
+        "writer": "release_refused",
+    }
+    assert _names(library) == _names(library, "clerk") == ("a_tool",)
+    with pytest.raises(RankerUnavailable, match="index_unusable"):
+        library.find(APPLICATION, "writer", None)
+    assert not any(library.refresh() for _ in range(10))  # the same fault is told once
+
+    put(store, second)  # the deploy repairs what it finds damaged
+    changes = [change for _ in range(40) for change in library.refresh()]
+    assert _said(changes) == {("serving", surface) for surface in second}
+    assert (_names(library), _names(library, "clerk")) == (("b_tool",), ("b_tool",))
+    assert library.served[APPLICATION].refused_release is None
+    assert not library.served[APPLICATION].refused
+
+
+def test_a_version_that_stays_bad_is_read_ever_less_often(tmp_path: Path) -> None:
+    store = _CountingStore(tmp_path)
+    library = library_over(store)
+    put(store, {SURFACE: ONE})
+    library.refresh()
+    _damage(tmp_path, SURFACE, put(store, {SURFACE: TWO}).surfaces[0].version)
+    store.loads = 0
+    for _ in range(100):
+        library.refresh()
+    assert 5 <= store.loads <= 10
+
+
+def test_a_bad_release_that_is_rolled_back_leaves_nothing_refused(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
     library = library_over(store)
     put(store, {SURFACE: ONE})
     library.refresh()
-    result = put(store, {SURFACE: TWO, "writer": THREE})
-    _damage(tmp_path, SURFACE, result.surfaces[0].version)
-
-    assert _said(library.refresh()) == {("refused", SURFACE), ("serving", "writer")}
-    assert library.find(APPLICATION, SURFACE, None).names == ("a_tool",)
-    assert library.served[APPLICATION].refused[SURFACE].code == "damaged"
-    assert library.refresh() == ()  # the same fault is told once
-
-    put(store, {SURFACE: TWO, "writer": THREE})  # the deploy repairs what it finds damaged
-    assert _said(library.refresh()) == {("serving", SURFACE)}
-    assert library.find(APPLICATION, SURFACE, None).names == ("b_tool",)
+    served = library.find(APPLICATION, SURFACE, None)
+    _damage(tmp_path, SURFACE, put(store, {SURFACE: TWO, "writer": THREE}).surfaces[0].version)
+    library.refresh()
+    put(store, {SURFACE: ONE})
+    assert _said(library.refresh()) == {("gone", "writer")}
+    assert library.find(APPLICATION, SURFACE, None) is served
     assert not library.served[APPLICATION].refused
+    assert library.residency.versions == 1  # what waited for the refused release is let go of
 
 
 def test_a_damaged_version_without_a_good_one_is_refused_and_its_neighbours_are_served(tmp_path: Path) -> None:
@@ -130,9 +178,14 @@ def test_a_damaged_version_without_a_good_one_is_refused_and_its_neighbours_are_
     _damage(tmp_path, SURFACE, result.surfaces[0].version)
     library = library_over(store)
     library.refresh()
-    assert library.find(APPLICATION, "writer", None).names == ("b_tool",)
+    assert _names(library, "writer") == ("b_tool",)
     with pytest.raises(RankerUnavailable, match="index_unusable"):
         library.find(APPLICATION, SURFACE, None)
+
+    put(store, {SURFACE: ONE, "writer": TWO})
+    changes = [change for _ in range(5) for change in library.refresh()]
+    assert _said(changes) == {("serving", SURFACE)}
+    assert not library.served[APPLICATION].refused
 
 
 def test_an_index_of_another_model_is_refused_by_name() -> None:
@@ -145,6 +198,16 @@ def test_an_index_of_another_model_is_refused_by_name() -> None:
     assert HashingEmbedder().manifest.identity in change.detail
     assert HashingEmbedder(dimension=64).manifest.identity in change.detail
     assert library.served[APPLICATION].refused[SURFACE].code == "model_mismatch"
+
+
+class _CountingStore(DirectoryStore):
+    """Counts what is read of it."""
+
+    loads = 0
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        self.loads += 1
+        return super().load(application, surface, version)
 
 
 class _FailingStore(MemoryStore):
@@ -181,8 +244,10 @@ def test_a_store_that_cannot_be_read_changes_nothing_and_is_told_once() -> None:
         assert change.outcome == "unreadable"
         assert library.refresh() == ()
         assert library.find(APPLICATION, SURFACE, None) is served
+        assert list(library.unreadable) == [change.application]
         setattr(store, fault, False)
-        assert library.refresh() == ()
+        assert [change.outcome for change in library.refresh()] == ["readable"]
+        assert not library.unreadable
 
 
 def test_an_unchanged_release_is_not_loaded_again() -> None:

@@ -16,7 +16,7 @@ from fastapi.responses import JSONResponse, Response
 from selector.access import Grant
 from selector.adapters.door import caller_of
 from selector.adapters.problems import problem
-from selector.library import Served
+from selector.served import Served
 
 OPEN_PATHS: Final = ("/health/live", "/health/ready")
 
@@ -50,14 +50,15 @@ def _report(served: Served, caller: Grant) -> dict[str, Any]:
     reports = {
         application: {
             "release": now.release,
+            "refused_release": now.refused_release,
             "surfaces": {
                 surface: {
-                    "version": index.version,
-                    "catalog_digest": index.manifest.catalog_digest,
-                    "tools": len(index.names),
-                    "model": index.manifest.model,
+                    "version": version.version,
+                    "catalog_digest": version.manifest.catalog_digest,
+                    "tools": version.manifest.tools,
+                    "model": version.manifest.model,
                 }
-                for surface, index in now.active.items()
+                for surface, version in now.active.items()
                 if caller.allows(application, surface)
             },
             "refused": {

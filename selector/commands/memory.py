@@ -1,0 +1,30 @@
+"""`--memory`: how much of it open indexes may take."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Final
+
+_UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmg]i?)?b?", re.IGNORECASE)
+
+
+def add_memory(parser: argparse._ActionsContainer) -> None:
+    """The option, the same for every command that serves."""
+    parser.add_argument(
+        "--memory",
+        type=size,
+        metavar="BYTES",
+        help="what open indexes may weigh together, as 800MB or 2GiB; the one that was asked least recently makes room "
+        "and is loaded again when it is asked (default: no bound). The process takes about 200 MB besides, and while a "
+        "version is loaded its files once more",
+    )
+
+
+def size(text: str) -> int:
+    """A number of bytes, with a unit or without."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or int(found[1]) == 0:
+        raise argparse.ArgumentTypeError("needs a size such as 800MB or 2GiB")
+    return int(found[1]) * _UNITS[(found[2] or "").lower()]
