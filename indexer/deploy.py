@@ -112,7 +112,8 @@ def deploy(
     release = Release(application=catalog.application, deploy=catalog.deploy, surfaces=released)
     if not dry_run:
         with _step(progress, "activating"):
-            _activate(store, release, active, at=now())
+            # Also where it is active already: it may not be any more.
+            make_active(store, release, expected=active.id if active is not None else None, at=now())
     return DeployResult(
         application=catalog.application,
         deploy=catalog.deploy,
@@ -185,8 +186,3 @@ def _settled(
 def _prove(store: ArtefactStore, artefact: Artefact) -> None:
     manifest = artefact.manifest
     read_contents(store.load(manifest.application, manifest.surface, artefact.version))
-
-
-def _activate(store: ArtefactStore, release: Release, active: Release | None, *, at: datetime) -> None:
-    if active is None or active.id != release.id:
-        make_active(store, release, expected=active.id if active is not None else None, at=at)

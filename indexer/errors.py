@@ -21,12 +21,14 @@ No message holds a description, a schema or a query (EVD-2).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from surface.errors import ToolSurfaceError
 
 _SHOWN = 20
+_SECRET_PARTS = re.compile(r"(?<=://)\S*@|\?[^\s\"'>)]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,9 @@ class ActivationConflictError(IndexerError):
 
 
 def kind_of(error: Exception) -> str:
-    """The kind of somebody else's error and how its message begins, in one line; the rest may quote whole answers."""
-    first = str(error).strip().splitlines()[:1]
+    """The kind of somebody else's error and how its message begins, in one line; the rest may quote whole answers.
+
+    Of a URL in it the parts that may be secret are left out: user, password and query.
+    """
+    first = _SECRET_PARTS.sub("…", str(error)).strip().splitlines()[:1]
     return f"{type(error).__name__}: {first[0][:200]}" if first else type(error).__name__

@@ -69,7 +69,7 @@ def switch(store: ArtefactStore, ledger: Ledger, release: Release, *, now: Calla
     if release.id != active:
         for surface in sorted(release.surfaces):
             sound_version(store, release, surface)
-        make_active(store, release, expected=active, at=now())
+    make_active(store, release, expected=active, at=now())
     return Switched(release=release, previous=active)
 
 

@@ -77,6 +77,14 @@ def write(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def make_folder(path: Path) -> None:
+    """Makes a folder and those above it where they lack, and returns when the disk has the name of each new one."""
+    lacking = [folder for folder in (path, *path.parents) if not folder.is_dir()]
+    for folder in reversed(lacking):
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+
+
 def sync_folder(path: Path) -> None:
     """Returns when the disk has the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from indexer.adapters.directory_files import read, remove, sync_folder, told_as_store_errors, write
+from indexer.adapters.directory_files import make_folder, read, remove, sync_folder, told_as_store_errors, write
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, read_artefact
 from indexer.errors import ArtefactError, NotPublishedError, StoreError
 from indexer.folder_name import folder_of, key_of
@@ -100,12 +100,11 @@ class DirectoryStore:
                     write(fresh / name, data)
                 write(fresh / MANIFEST, manifest.to_bytes())
                 sync_folder(fresh)
-                target.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(target.parent)
                 if os.path.lexists(target):
                     target.rename(staging / "damaged")
                 fresh.rename(target)
-                for folder in (target.parent, target.parent.parent):
-                    sync_folder(folder)
+                sync_folder(target.parent)
             self._replace(ledger, staging)
 
     def load(self, application: str, surface: str, version: str) -> Artefact:
@@ -128,16 +127,11 @@ class DirectoryStore:
     def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
         """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
         home = self._home(release.application)
+        if release.id == expected:
+            self._activated(release, expected=expected, at=at)
+            return  # it is active, and to say so needs no right to write
         with told_as_store_errors(home), self._writing(release.application) as staging:
-            ledger = self.ledger(release.application).activated(release, expected=expected, at=at)
-            missing = [
-                (surface, released.version)
-                for surface, released in sorted(release.surfaces.items())
-                if not (self._version(release.application, surface, released.version) / MANIFEST).is_file()
-            ]
-            if missing:  # somebody removed it by hand
-                raise NotPublishedError(application=release.application, missing=missing)
-            self._replace(ledger, staging)
+            self._replace(self._activated(release, expected=expected, at=at), staging)
 
     def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
         """Deletes what `Ledger.pruned` takes away, and what no ledger names; raises `StoreError`, `ArtefactError`."""
@@ -159,6 +153,17 @@ class DirectoryStore:
         before = self._glance()
         while self._glance() == before and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK_S))
+
+    def _activated(self, release: Release, *, expected: str | None, at: datetime) -> Ledger:
+        ledger = self.ledger(release.application).activated(release, expected=expected, at=at)
+        missing = [
+            (surface, released.version)
+            for surface, released in sorted(release.surfaces.items())
+            if not (self._version(release.application, surface, released.version) / MANIFEST).is_file()
+        ]
+        if missing:  # somebody removed it by hand
+            raise NotPublishedError(application=release.application, missing=missing)
+        return ledger
 
     def _glance(self) -> frozenset[tuple[str, int, int]]:
         """Which ledger files there are, without reading them; nothing where they cannot be seen."""
@@ -195,7 +200,7 @@ class DirectoryStore:
     def _writing(self, application: str) -> Iterator[Path]:
         """The application's lock, and an empty staging folder that goes away with it."""
         home = self._home(application)
-        home.mkdir(parents=True, exist_ok=True)
+        make_folder(home)
         descriptor = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             self._wait_for(descriptor, home)

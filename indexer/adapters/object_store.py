@@ -14,13 +14,13 @@ Rules kept here:
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import obstore
 from obstore import exceptions as refusals
@@ -34,14 +34,18 @@ from indexer.shelf import Address, FoundLedger
 
 _RANGE_BYTES: Final = 16 * 1024 * 1024
 """The most that is asked for in one request, which has a minute."""
+_BUCKET: Final = re.compile(r"[A-Za-z0-9._-]+(/[^@?#:\\\s]*)?\Z")
 _NO_BUCKET: Final = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
 
 
 def read_object_url(url: str) -> str:
-    """The URL without a slash at its end; raises ValueError that names the part, and never quotes a secret."""
-    parts = urlsplit(url)
-    if not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
-        raise ValueError(f"needs {parts.scheme}://bucket[/prefix] and no more; credentials come from the environment")
+    """The URL without a slash at its end; raises ValueError that quotes nothing of it but the scheme.
+
+    What may be a credential is refused, not overlooked: the name of the store is told in messages.
+    """
+    scheme, _, rest = url.partition("://")
+    if _BUCKET.match(rest) is None:
+        raise ValueError(f"needs {scheme}://bucket[/prefix] and no more; credentials come from the environment")
     return url.rstrip("/")
 
 
@@ -93,7 +97,7 @@ class ObjectShelf:
             try:
                 found = obstore.get(self._opened, path)
             except FileNotFoundError as error:
-                if any(sign in str(error) for sign in _NO_BUCKET):
+                if _lacks_bucket(error):
                     raise
                 return FoundLedger(data=None, tag=None)
             meta = found.meta
@@ -114,11 +118,11 @@ class ObjectShelf:
         return True
 
     def prepare(self, application: str, *, size: int) -> None:  # noqa: ARG002 - nobody says how much room there is
-        """Makes and deletes an object."""
-        path = f"{_home(application)}/probe"
+        """Makes an object of a name that nobody else uses, and deletes it and those that killed processes left."""
+        folder = f"{_home(application)}/probes"
         with self._told():
-            obstore.put(self._opened, path, b"probe")
-            obstore.delete(self._opened, path)
+            obstore.put(self._opened, f"{folder}/{secrets.token_hex(8)}", b"probe")
+        self._delete_below(folder)
 
     def write(self, address: Address, files: Mapping[str, bytes]) -> None:
         """One object per file; large ones go up in parts."""
@@ -143,9 +147,7 @@ class ObjectShelf:
 
     def delete(self, address: Address) -> None:
         """Deletes every object of a copy."""
-        with self._told():
-            for found in obstore.list(self._opened, _folder(address)):
-                obstore.delete(self._opened, [one["path"] for one in found])
+        self._delete_below(_folder(address))
 
     def announce(self, application: str) -> None:
         """Nothing: an object store has nobody to tell."""
@@ -154,22 +156,42 @@ class ObjectShelf:
         """Waits all the time it was given."""
         time.sleep(timeout_s)
 
+    def _delete_below(self, folder: str) -> None:
+        with self._told():
+            for found in obstore.list(self._opened, folder):
+                self._deleted([one["path"] for one in found])
+
+    def _deleted(self, paths: Sequence[str]) -> None:
+        """Deletes objects; one that somebody else has deleted meanwhile is no error, whatever the service says."""
+        try:
+            obstore.delete(self._opened, paths)
+        except FileNotFoundError as error:
+            if _lacks_bucket(error):
+                raise
+            for path in paths if len(paths) > 1 else ():  # which one it was is not told
+                self._deleted([path])
+
     @contextmanager
     def _told(self) -> Iterator[None]:
+        # `from None`: what obstore says may quote an endpoint with its user and password.
         try:
             yield
-        except FileNotFoundError as error:
-            raise StoreError(f"{self._name}: the bucket is not there; make it, or mend the name") from error
+        except FileNotFoundError:
+            raise StoreError(f"{self._name}: the bucket is not there; make it, or mend the name") from None
         except (refusals.PermissionDeniedError, refusals.UnauthenticatedError) as error:
             raise StoreError(
                 f"{self._name}: access denied ({type(error).__name__}); needs the right to list, get, put and delete"
-            ) from error
-        except (refusals.NotSupportedError, NotImplementedError) as error:
-            raise StoreError(f"{self._name}: cannot replace an object conditionally; {_UNFIT}") from error
+            ) from None
+        except (refusals.NotSupportedError, NotImplementedError):
+            raise StoreError(f"{self._name}: cannot replace an object conditionally; {_UNFIT}") from None
         except (refusals.BaseError, OSError) as error:
             raise StoreUnavailableError(
                 f"{self._name}: cannot be reached now ({kind_of(error)}); see that it runs and this machine may connect"
-            ) from error
+            ) from None
+
+
+def _lacks_bucket(error: FileNotFoundError) -> bool:
+    return any(sign in str(error) for sign in _NO_BUCKET)
 
 
 _UNFIT = "it cannot be a store: two deploys could overwrite each other; use a directory, Redis or another object store"

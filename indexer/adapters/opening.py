@@ -13,6 +13,7 @@ that kind is opened, so each needs only its own extra.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,8 @@ from indexer.ports import ArtefactStore
 PASSWORD_VARIABLE: Final = "TOOLSURFACE_STORE_PASSWORD"  # noqa: S105 - the name of a variable, not its content
 _REDIS: Final = ("redis", "rediss", "redis+cluster", "rediss+cluster")
 _OBJECTS: Final = ("s3", "gs", "az")
+_MISSPELT: Final = re.compile(r"[^/]*:[^/]*@|[A-Za-z][A-Za-z0-9+.-]*:(/|$)|(redis|s3|gs|az|file)[^/]*:", re.IGNORECASE)
+"""A URL with something missing, which must not become a directory and so stand in messages, password and all."""
 
 
 def open_store(location: str, *, there: bool = False, environ: Mapping[str, str] = os.environ) -> ArtefactStore:
@@ -35,9 +38,9 @@ def open_store(location: str, *, there: bool = False, environ: Mapping[str, str]
     """
     before, colon, _ = location.partition("://")
     scheme = before if colon else "file"
-    if not location or scheme not in ("file", *_REDIS, *_OBJECTS):
+    if not location or scheme not in ("file", *_REDIS, *_OBJECTS) or (not colon and _MISSPELT.match(location)):
         known = ", ".join(f"{one}://" for one in (*_REDIS, *_OBJECTS))
-        raise StoreError(f"--store: needs a directory or one of {known}")
+        raise StoreError(f"--store: needs one of {known} or a directory; ./ before its name where that has a colon")
     try:
         if scheme in _REDIS:
             return _redis(location, password=environ.get(PASSWORD_VARIABLE))
@@ -60,8 +63,8 @@ def _path(location: str) -> Path:
     if not location.startswith("file://"):
         return Path(location)
     parts = urlsplit(location)
-    if parts.netloc or not parts.path.startswith("/"):
-        raise ValueError("file:// needs three slashes and a whole path, or say the path alone")
+    if parts.netloc or parts.query or parts.fragment or not parts.path.startswith("/"):
+        raise ValueError("file:// needs three slashes and a whole path, ? and # escaped, or say the path alone")
     return Path(unquote(parts.path))
 
 

@@ -6,7 +6,8 @@
 
 Rules kept here:
 
-1. A password is never shown: messages name scheme, host and port.
+1. A password is never shown: messages name scheme, host and port, and quote nothing of a URL that is refused, as any
+   part of it may be what follows an unescaped `#`, `/`, `?` or `@` in a password.
 2. Every error of the client is one `StoreError`; where trying again may help, it is a `StoreUnavailableError`.
 3. Nothing waits for ever: five seconds for a connection, ten for an answer, and three more tries.
 """
@@ -30,6 +31,7 @@ from redis.retry import Retry
 from indexer.errors import StoreError, StoreUnavailableError, kind_of
 
 Client: TypeAlias = "redis.Redis | RedisCluster"
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 _TLS_FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _TRIES: Final = 3
 _CONNECT_S, _ANSWER_S = 5.0, 10.0
@@ -89,7 +91,7 @@ class RedisPlace:
 
 
 def read_redis_url(url: str, *, password: str | None = None) -> RedisPlace:
-    """What the URL says; raises ValueError that names the part, and never quotes a password.
+    """What the URL says; raises ValueError that names the part, and quotes nothing.
 
     `password` is used where the URL has none.
     """
@@ -99,15 +101,16 @@ def read_redis_url(url: str, *, password: str | None = None) -> RedisPlace:
     except ValueError:
         raise ValueError("a port or an address that cannot be; needs redis://host:6379/0") from None
     cluster = parts.scheme.endswith("+cluster")
-    if not parts.hostname or parts.fragment:
+    if not _HOST.fullmatch(parts.hostname or "") or parts.fragment or "@" in parts.path + parts.query:
         raise ValueError("needs redis://[user:password@]host[:port][/db]; escape # / ? @ in a password as %23 %2F …")
     database = parts.path.strip("/")
     if not re.fullmatch(r"[0-9]{0,6}", database) or (cluster and database not in ("", "0")):
         raise ValueError("after the host only the number of a database may follow, and none in a cluster")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    unknown = sorted(set(query) - {"namespace", *_TLS_FILES})
-    if unknown:
-        raise ValueError(f"?{ascii(unknown[0])[1:-1]}: unknown; known are namespace, {', '.join(_TLS_FILES)}")
+    if not set(query) <= {"namespace", *_TLS_FILES}:
+        raise ValueError(
+            f"after ? only namespace, {', '.join(_TLS_FILES)} may follow; escape # / ? @ in a password as %23 %2F …"
+        )
     namespace = query.get("namespace", "toolsurface")
     if re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", namespace) is None:
         raise ValueError("?namespace: needs 1-64 characters of A-Z a-z 0-9 _ . -")

@@ -33,10 +33,10 @@ NOBODY = 65_534
 
 
 @pytest.fixture
-def folder(home: Path) -> Path:
+def folder(memory: Path) -> Path:
     """A folder with a store that serves the old release."""
-    deployed(home, OLD)
-    return home
+    deployed(memory, OLD)
+    return memory
 
 
 def store_of(folder: Path) -> DirectoryStore:

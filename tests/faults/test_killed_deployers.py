@@ -31,9 +31,9 @@ def deaths(kind: str, folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("kind", "places"), [("stages", 15), ("files", 40)])
 def test_whatever_a_killed_deployer_leaves_is_one_release_and_the_next_deploy_succeeds(
-    kind: str, places: int, home: Path
+    kind: str, places: int, memory: Path
 ) -> None:
-    *died, last = deaths(kind, home)
+    *died, last = deaths(kind, memory)
     assert len(died) >= places
     assert {one["ended"] for one in died} == {-signal.SIGKILL}
     assert last["ended"] == 0

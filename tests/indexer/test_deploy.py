@@ -29,15 +29,16 @@ class LosingStore(MemoryStore):
 
 
 class RacingStore(MemoryStore):
-    """Another deploy becomes active just before ours."""
+    """Another deploy becomes active just before ours, where there is one."""
 
-    def __init__(self, winner: Artefact) -> None:
+    def __init__(self, winner: Artefact | None) -> None:
         super().__init__()
-        self._winner = winner
+        self.winner = winner
 
     def activate(self, release_: Release, *, expected: str | None, at: datetime) -> None:
-        self.publish(self._winner, at=at)
-        super().activate(release(self._winner), expected=expected, at=at)
+        if self.winner is not None:
+            self.publish(self.winner, at=at)
+            super().activate(release(self.winner), expected=expected, at=at)
         super().activate(release_, expected=expected, at=at)
 
 
@@ -148,6 +149,14 @@ def test_a_faster_deploy_of_the_same_is_none() -> None:
     assert same is not None
     store = RacingStore(twin.load("app", "reader", same.surfaces["reader"].version))
     assert deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now).release == same.id
+
+
+def test_a_release_that_was_active_already_and_is_not_any_more_is_a_conflict() -> None:
+    store, wanted = RacingStore(None), catalog(reader=[tool("a")])
+    deploy(wanted, embedder=EMBEDDER, store=store, now=now)
+    store.winner = artefact("z")
+    with pytest.raises(ActivationConflictError, match="another deploy was faster"):
+        deploy(wanted, embedder=EMBEDDER, store=store, now=now)
 
 
 class ForgetfulStore(MemoryStore):

@@ -128,7 +128,7 @@ def test_a_folder_that_this_user_may_only_read_is_served_and_not_written(root: P
             for write in (
                 lambda: store.prepare("app", size=1),
                 lambda: store.publish(NEXT, at=NOW),
-                lambda: store.activate(release(ONE), expected=release(ONE).id, at=NOW),
+                lambda: store.activate(release(ONE, deploy="d2"), expected=release(ONE).id, at=NOW),
                 lambda: store.prune("app", keep=1, unused_since=NOW),
             ):
                 with pytest.raises(StoreError, match="Permission denied; give this user the right to read and write"):

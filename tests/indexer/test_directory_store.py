@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -69,8 +69,8 @@ def folder_of(root: Path, one: Artefact) -> Path:
 
 class TestDirectoryStore(ActivationHints, ArtefactStoreContract):
     @pytest.fixture
-    def root(self, tmp_path: Path) -> Path:
-        return tmp_path / "store"
+    def root(self, memory: Path) -> Path:
+        return memory / "store"
 
     @pytest.fixture
     def store(self, root: Path) -> DirectoryStore:
@@ -121,6 +121,34 @@ class TestDirectoryStore(ActivationHints, ArtefactStoreContract):
         said = [process.communicate(timeout=30)[0] for process in processes]
         assert sorted(said) == ["conflict\n", "conflict\n", "won\n"]
         assert store.active("app") == release(artefact(f"tool_{said.index('won' + chr(10))}"))
+
+    def test_the_names_of_all_new_folders_are_on_the_disk_before_an_activation_counts(
+        self, memory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        root, synced = memory / "volume" / "stores" / "one", set[Path]()
+
+        def sync(descriptor: int, really: Callable[[int], None] = os.fsync) -> None:
+            really(descriptor)
+            synced.add(Path(f"/proc/self/fd/{descriptor}").readlink())
+
+        monkeypatch.setattr(os, "fsync", sync)
+        store, one = DirectoryStore(root), artefact()
+        store.publish(one, at=NOW)
+        store.activate(release(one), expected=None, at=NOW)
+        folders = [path for path in memory.rglob("*") if path.is_dir()]
+        assert folder_of(root, one) in folders
+        assert {path.parent for path in folders} - synced == set()
+        assert {path.name for path in synced} >= {*one.files, "manifest.json", "ledger.json"}
+
+    def test_to_say_that_a_release_is_active_already_needs_no_right_to_write(
+        self, store: DirectoryStore, root: Path
+    ) -> None:
+        one = artefact()
+        store.publish(one, at=NOW)
+        store.activate(release(one), expected=None, at=NOW)
+        before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+        store.activate(release(one), expected=release(one).id, at=NOW)
+        assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
 
     def test_a_version_moved_to_another_place_is_refused(self, store: DirectoryStore, root: Path) -> None:
         one, other = artefact("a"), artefact("b")

@@ -12,7 +12,7 @@ from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.opening import PASSWORD_VARIABLE, open_store
 from indexer.adapters.redis_link import read_redis_url
 from indexer.commands.status import STATUS
-from indexer.errors import StoreError
+from indexer.errors import StoreError, kind_of
 from indexer.placed_store import PlacedStore
 from surface.adapters.command_line import run
 from tests.indexer.redis_server import free_port
@@ -58,9 +58,33 @@ def test_the_variable_s_password_is_for_urls_without_one() -> None:
         f"redis+cluster://u:{SECRET}@host/1",
         f"s3://key:{SECRET}@bucket/prefix",
         f"s3://bucket/prefix?secret={SECRET}",
+        f"s3://key:{SECRET}",
+        f"s3://key/{SECRET}@bucket",
+        f"s3://key:pass/{SECRET}@bucket/prefix",
+        f"az://account?sig={SECRET}",
+        f"gs://bucket/prefix#{SECRET}",
+        f"redis://user:7{SECRET}?host/0",
+        f"redis://user:6379?{SECRET}@host/0",
+        f"redis://user:6379?namespace={SECRET}@host/0",
+        f"redis://user:6379/{SECRET}@host/0",
+        f"redis://user:6379#{SECRET}@host/0",
+        f"redis://{SECRET} {SECRET}",
+        f"redis://[::1{SECRET}]:6379",
+        f"rediss://u@host?ssl_ca_certs={SECRET}&{SECRET}=1",
+        f"redis:/u:{SECRET}@host",
+        f"redis:u:{SECRET}@host/0",
+        f"redis:{SECRET}",
+        f"Redis:/{SECRET}",
+        f"rediss+cluster:///{SECRET}",
+        f"S3:/bucket/{SECRET}",
+        f"http:/u:{SECRET}@host",
+        f"u:{SECRET}@host:6379/0",
+        "redis:",
         "s3://",
         "az://",
         "file://host/path",
+        f"file:///srv?{SECRET}",
+        f"file:/{SECRET}",
     ],
 )
 def test_a_location_that_cannot_be_is_refused_in_one_sentence(location: str) -> None:
@@ -76,6 +100,16 @@ def test_a_directory_is_named_by_its_path_or_by_a_file_url(tmp_path: Path) -> No
         assert isinstance(open_store(location, there=True), DirectoryStore)
     with pytest.raises(StoreError, match="no directory"):
         open_store(str(tmp_path / "c"), there=True)
+
+
+@pytest.mark.parametrize("name", ["./redis:old", "12:30", "a:b", "/srv/user:x@host", "~x", "stores/s3:/x"])
+def test_an_odd_name_of_a_directory_is_one(name: str) -> None:
+    assert isinstance(open_store(name), DirectoryStore)
+
+
+def test_what_a_library_says_is_repeated_without_the_secret_parts_of_urls() -> None:
+    told = f"GET http://user:{SECRET}@host/x?sig={SECRET}&a=b failed (redis://:{SECRET}/{SECRET}@host?)\n{SECRET}"
+    assert kind_of(OSError(told)) == "OSError: GET http://…host/x… failed (redis://…host?)"
 
 
 @pytest.mark.parametrize(

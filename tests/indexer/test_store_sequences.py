@@ -170,7 +170,7 @@ def redis_urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, s
 
 
 @pytest.fixture(params=["memory", "directory", "redis", "valkey", "objects"])
-def fresh(request: pytest.FixtureRequest, tmp_path: Path, redis_urls: dict[str, str]) -> Callable[[], Twins]:
+def fresh(request: pytest.FixtureRequest, memory: Path, redis_urls: dict[str, str]) -> Callable[[], Twins]:
     """Makes two handles to one empty store."""
     number = itertools.count()
 
@@ -180,7 +180,7 @@ def fresh(request: pytest.FixtureRequest, tmp_path: Path, redis_urls: dict[str, 
                 store = MemoryStore()
                 return store, store
             case "directory":
-                path = tmp_path / str(next(number))
+                path = memory / str(next(number))
                 return DirectoryStore(path), DirectoryStore(path)
             case "objects":
                 bucket = ObjectsInMemory()
