@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Annotated, Literal
 
@@ -43,6 +43,9 @@ KEPT_RELEASES = 64
 """The most releases that can be activated again, the active one included."""
 KEPT_SURFACES = 100_000
 """The most surfaces that the kept releases may have in all, the active one apart."""
+
+LATE_WRITER = timedelta(days=1)
+"""For how long a copy that was taken from its writer is deleted again: the writer may not be dead but slow."""
 
 Place = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{0,32}$")]
 """For stores without locks: what makes one copy of a version different from every other, earlier or later one."""
@@ -85,7 +88,8 @@ class Copy(BaseModel):
     version: Version
     place: Place
     since: Moment
-    """When its writing began, or when the version it was a copy of was published."""
+    """When its writing began; or when the version it was a copy of was published; or of one that a pruning took from
+    its writer, what that pruning called long unused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +103,9 @@ class Pruning:
     versions: tuple[KeptVersion, ...]
     """The versions whose bytes go."""
     leaving: tuple[Copy, ...]
-    """The copies to delete, once no ledger can name them any more; `Ledger.cleared` of them follows."""
+    """The copies to delete, once no ledger can name them any more."""
+    watched: frozenset[str]
+    """The places of those that may still be written to; `Ledger.cleared` of the others follows."""
 
     @property
     def size(self) -> int:
@@ -211,8 +217,9 @@ class Ledger(BaseModel):
         for one in self.versions:
             stays = (one.surface, one.version) in used or one.published >= limit
             (left if stays else gone).append(one)
-        abandoned = tuple(one for one in self.writing if one.since < limit)
+        abandoned = [one.model_copy(update={"since": limit}) for one in self.writing if one.since < limit]
         writing = tuple(one for one in self.writing if one.since >= limit)
+        watched = [*(one for one in self.leaving if one.since > limit - LATE_WRITER), *abandoned]
         leaving = (*self.leaving, *abandoned, *(_copy(one) for one in gone if one.place))
         update = {"releases": kept, "versions": tuple(left), "writing": writing, "leaving": leaving}
         return Pruning(
@@ -220,6 +227,7 @@ class Ledger(BaseModel):
             releases=tuple(one.id for one in dropped),
             versions=tuple(gone),
             leaving=leaving,
+            watched=frozenset(one.place for one in watched),
         )
 
     def to_bytes(self) -> bytes:

@@ -6,20 +6,22 @@ Rules kept here:
    late, deletes what nobody can name any more, and not what was published meanwhile.
 2. A copy is announced in the ledger before it is written, and named by a version there once it is whole. Deleting goes
    the other way: the ledger says that the copy leaves, it is deleted, the ledger forgets it. So a process that dies
-   at any point leaves copies that the next `prune` finds, and nothing that a reader can name is ever half there.
-3. A reader that finds a copy gone looks into the ledger again: either the version has another copy, or it was pruned.
+   at any point leaves copies that a `prune` finds, and nothing that a reader can name is ever half there.
+3. A writer that a prune believed dead and that is only slow deletes what it wrote. Should it die before that, prunes
+   delete its copy again for another day, as its place is still in the ledger.
+4. What the ledger says counts once it is there to stay (`Shelf.confirm`), however often an answer was lost before.
+5. A reader that finds a copy gone looks into the ledger again: either the version has another copy, or it was pruned.
 
 Not done here: the bytes (`shelf.Shelf`), and what may be activated or pruned (`ledger.Ledger`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_artefact
-from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
+from indexer.errors import ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
 from indexer.ledger import MAX_LEDGER_BYTES, Copy, KeptVersion, Ledger, Pruning, empty_ledger, read_ledger
 from indexer.release import Release
 from indexer.shelf import Address, Shelf
@@ -67,8 +69,11 @@ class PlacedStore:
                 place = self._written(artefact, at=at)
             else:
                 place = known.place
-            with suppress(_CopyGoneError):
+            try:
                 self._record(manifest, at=at, place=place, damaged=known.place if known is not None else None)
+            except _CopyGoneError:
+                self._shelf.delete(_address(manifest, place))
+            else:
                 return
         raise StoreUnavailableError(
             f"{self._shelf.name}: version {manifest.version} of surface {manifest.surface} was pruned each time it was "
@@ -96,7 +101,12 @@ class PlacedStore:
 
     def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
         """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
-        self._change(release.application, lambda ledger: ledger.activated(release, expected=expected, at=at))
+        try:
+            self._change(release.application, lambda ledger: ledger.activated(release, expected=expected, at=at))
+        except ActivationConflictError as conflict:
+            if conflict.found == release.id:  # ours, whose answer was lost, or a twin's: it is told as good
+                self._shelf.confirm(release.application)
+            raise
         self._shelf.announce(release.application)
 
     def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
@@ -111,7 +121,7 @@ class PlacedStore:
             return ledger if done[-1].ledger == ledger else done[-1].ledger
 
         self._change(application, pruned)
-        self._delete(application, done[-1].leaving)
+        self._delete(application, done[-1].leaving, but=done[-1].watched)
         return done[-1]
 
     def wait_for_change(self, timeout_s: float) -> None:
@@ -140,12 +150,14 @@ class PlacedStore:
         superseded = {place, damaged}
         self._delete(manifest.application, [one for one in ledger.leaving if one.place in superseded])
 
-    def _delete(self, application: str, copies: Iterable[Copy]) -> None:
+    def _delete(self, application: str, copies: Iterable[Copy], *, but: Collection[str] = ()) -> None:
+        """Deletes copies, and has the ledger forget their places, `but` for some."""
         gone = set[str]()
         for one in copies:
             address = Address(application=application, surface=one.surface, version=one.version, place=one.place)
             self._shelf.delete(address)
             gone.add(one.place)
+        gone.difference_update(but)
         if gone:
             self._change(application, lambda ledger: ledger.cleared(gone))
 
@@ -157,6 +169,8 @@ class PlacedStore:
             before = nothing if found.data is None else self._parsed(found.data, application)
             after = update(before)
             if after is before:
+                if found.data is not None:
+                    self._shelf.confirm(application)
                 return after
             data = after.to_bytes()
             if len(data) > MAX_LEDGER_BYTES:
@@ -165,6 +179,7 @@ class PlacedStore:
                     f"{MAX_LEDGER_BYTES:,} bytes; prune the application first"
                 )
             if self._shelf.replace_ledger(application, data, tag=found.tag):
+                self._shelf.confirm(application)
                 return after
         raise StoreUnavailableError(
             f"{self._shelf.name}: application {application}: others were faster {_TRIES} times in a row; try again"

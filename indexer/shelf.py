@@ -57,6 +57,10 @@ class Shelf(Protocol):
         """
         ...
 
+    def confirm(self, application: str) -> None:
+        """Returns when the ledger as it is now is there to stay, as far as this technology goes, and is listed."""
+        ...
+
     def prepare(self, application: str, *, size: int) -> None:
         """See `indexer.ports.ArtefactStore`."""
         ...

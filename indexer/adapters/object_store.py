@@ -117,6 +117,9 @@ class ObjectShelf:
                 return False
         return True
 
+    def confirm(self, application: str) -> None:
+        """Nothing: a put that was answered is there to stay, and the folder is the list."""
+
     def prepare(self, application: str, *, size: int) -> None:  # noqa: ARG002 - nobody says how much room there is
         """Makes an object of a name that nobody else uses, and deletes it and those that killed processes left."""
         folder = f"{_home(application)}/probes"

@@ -9,7 +9,7 @@ Rules kept here:
 1. A password is never shown: messages name scheme, host and port, and quote nothing of a URL that is refused, as any
    part of it may be what follows an unescaped `#`, `/`, `?` or `@` in a password.
 2. Every error of the client is one `StoreError`; where trying again may help, it is a `StoreUnavailableError`.
-3. Nothing waits for ever: five seconds for a connection, ten for an answer, and three more tries.
+3. Nothing waits for ever: see `RedisWaits`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from indexer.errors import StoreError, StoreUnavailableError, kind_of
 Client: TypeAlias = "redis.Redis | RedisCluster"
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 _TLS_FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-_TRIES: Final = 3
-_CONNECT_S, _ANSWER_S = 5.0, 10.0
 _MEANINGS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[StoreError], str], ...]] = (
     (
         (
@@ -90,6 +88,18 @@ class RedisPlace:
         return f"{scheme}://{host}:{self.port}" + (f"/{self.database}" if self.database else "")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedisWaits:
+    """How long a client waits."""
+
+    connect_s: float = 5.0
+    answer_s: float = 10.0
+    tries: int = 3
+    """More tries, after the first one, of what was not answered."""
+    replica_s: float = 5.0
+    """For a replica to confirm what was written; less than `answer_s`."""
+
+
 def read_redis_url(url: str, *, password: str | None = None) -> RedisPlace:
     """What the URL says; raises ValueError that names the part, and quotes nothing.
 
@@ -101,7 +111,8 @@ def read_redis_url(url: str, *, password: str | None = None) -> RedisPlace:
     except ValueError:
         raise ValueError("a port or an address that cannot be; needs redis://host:6379/0") from None
     cluster = parts.scheme.endswith("+cluster")
-    if not _HOST.fullmatch(parts.hostname or "") or parts.fragment or "@" in parts.path + parts.query:
+    host = parts.hostname or ""
+    if not _HOST.fullmatch(host) or parts.fragment or "@" in parts.path + parts.query:
         raise ValueError("needs redis://[user:password@]host[:port][/db]; escape # / ? @ in a password as %23 %2F …")
     database = parts.path.strip("/")
     if not re.fullmatch(r"[0-9]{0,6}", database) or (cluster and database not in ("", "0")):
@@ -120,7 +131,7 @@ def read_redis_url(url: str, *, password: str | None = None) -> RedisPlace:
     return RedisPlace(
         tls=tls,
         cluster=cluster,
-        host=parts.hostname,
+        host=host,
         port=port,
         database=int(database or 0),
         namespace=namespace,
@@ -133,8 +144,9 @@ def read_redis_url(url: str, *, password: str | None = None) -> RedisPlace:
 class RedisLink:
     """Connects on first use, and again after a loss; threads may share it."""
 
-    def __init__(self, place: RedisPlace) -> None:
+    def __init__(self, place: RedisPlace, *, waits: RedisWaits = RedisWaits()) -> None:
         self.place = place
+        self.waits = waits
         self._opening = Lock()
         self._client: Client | None = None
 
@@ -162,7 +174,7 @@ class RedisLink:
     def _opened(self) -> Client:
         with self._opening:
             if self._client is None:
-                self._client = _connected(self.place)
+                self._client = _connected(self.place, self.waits)
             return self._client
 
     @contextmanager
@@ -173,18 +185,18 @@ class RedisLink:
             raise _as_ours(error, self.place) from error
 
 
-def _connected(place: RedisPlace) -> Client:
+def _connected(place: RedisPlace, waits: RedisWaits) -> Client:
     options: dict[str, Any] = {
         "username": place.user,
         "password": place.password,
-        "socket_connect_timeout": _CONNECT_S,
-        "socket_timeout": _ANSWER_S,
+        "socket_connect_timeout": waits.connect_s,
+        "socket_timeout": waits.answer_s,
         "health_check_interval": 30,
         "client_name": "toolsurface",
     }
     if place.tls:
         options |= {"ssl": True, **dict(place.tls_files)}
-    retry = Retry(ExponentialWithJitterBackoff(base=0.1, cap=1.0), _TRIES)
+    retry = Retry(ExponentialWithJitterBackoff(base=0.1, cap=1.0), waits.tries)
     if place.cluster:
         return RedisCluster(host=place.host, port=place.port, retry=retry, **options)
     return redis.Redis(host=place.host, port=place.port, db=place.database, retry=retry, **options)

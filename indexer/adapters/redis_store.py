@@ -10,10 +10,12 @@ Rules kept here:
    agree are one.
 2. Files are written in chunks, so that no single command holds up other clients of the server. The keys of one copy
    share a slot, so that one copy is on one server; copies spread over a cluster.
-3. What was written counts once a replica has it too, where there is one. So a failover that loses the last moments
+3. What was written counts once a replica has it too, where one is connected. So a failover that loses the last moments
    loses them whole: it cannot keep a ledger whose files are gone.
-4. Everything is read from primaries.
-5. A server that may evict keys without an expiry (`allkeys-…` under a `maxmemory`) is refused before a deploy: it
+4. The list of applications is on another server of a cluster than the ledgers are, so it cannot change with them: it is
+   written again, and confirmed, with every change of a ledger and every deploy that changes nothing.
+5. Everything is read from primaries.
+6. A server that may evict keys without an expiry (`allkeys-…` under a `maxmemory`) is refused before a deploy: it
    would forget what is active.
 """
 
@@ -30,7 +32,7 @@ from typing import Any, Final
 import redis
 from redis import exceptions as refusals
 
-from indexer.adapters.redis_link import RedisLink, RedisPlace
+from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits
 from indexer.artefact import FILES, MANIFEST, MAX_FILE_BYTES
 from indexer.errors import StoreError, StoreUnavailableError
 from indexer.ledger import MAX_LEDGER_BYTES
@@ -40,7 +42,7 @@ from surface.identity import is_key
 
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 _NOTHING: Final = sha1(b"", usedforsecurity=False).hexdigest()
-_REPLICA_MS: Final = 5_000
+_PROBE_MS: Final = 5_000
 _SETTLED: Final = "settled"
 _TRIES: Final = 3
 _AT_ONCE: Final = 64
@@ -52,9 +54,9 @@ return 1
 """
 
 
-def redis_store(place: RedisPlace) -> PlacedStore:
+def redis_store(place: RedisPlace, *, waits: RedisWaits = RedisWaits()) -> PlacedStore:  # noqa: B008 - frozen
     """The store at a place; connects on first use."""
-    return PlacedStore(RedisShelf(RedisLink(place)), new_place=lambda: secrets.token_hex(8))
+    return PlacedStore(RedisShelf(RedisLink(place, waits=waits)), new_place=lambda: secrets.token_hex(8))
 
 
 class RedisShelf:
@@ -88,16 +90,19 @@ class RedisShelf:
         return FoundLedger(data=data or None, tag=sha1(data, usedforsecurity=False).hexdigest())
 
     def replace_ledger(self, application: str, data: bytes, *, tag: str) -> bool:
-        """Compare-and-swap; returns when a replica has it, where there is one."""
+        """Compare-and-swap."""
         key = self.ledger_name(application)
         with self._link.client() as client:
             if tag == _NOTHING:
-                client.sadd(self._applications, application)
-            replaced = client.eval(_REPLACE, 1, key, tag, data)
-        if not replaced:
-            return False
-        self._settle(f"{self._namespace}:{{{application}}}:settled", "the change is made, but a failover may undo it")
-        return True
+                client.sadd(self._applications, application)  # before it: what nobody lists nobody finds
+            return bool(client.eval(_REPLACE, 1, key, tag, data))
+
+    def confirm(self, application: str) -> None:
+        """Returns when a replica has the ledger, and one the name in the list, where replicas are connected."""
+        with self._link.client() as client:
+            client.sadd(self._applications, application)
+        for slot in (application, self._applications) if self._link.place.cluster else (application,):
+            self._settle(f"{self._namespace}:{{{slot}}}:settled", "the change is made, but a failover may undo it")
 
     def prepare(self, application: str, *, size: int) -> None:
         """Writes and deletes a key; raises `StoreError` where the server may evict, or has no room by its own count."""
@@ -116,7 +121,7 @@ class RedisShelf:
                 f"{self.name}: {size:,} bytes are needed and {max(0, free):,} are free; prune, or raise maxmemory"
             )
         with self._link.client() as client:
-            client.set(key, b"probe", px=_REPLICA_MS)
+            client.set(key, b"probe", px=_PROBE_MS)
 
     def write(self, address: Address, files: Mapping[str, bytes]) -> None:
         """Writes chunk after chunk; returns when a replica has them, where there is one."""
@@ -214,6 +219,7 @@ class RedisShelf:
 
     def _settle(self, key: str, otherwise: str) -> None:
         """Returns when a replica of the server that holds `key` has all that was written there before."""
+        wait_s = self._link.waits.replica_s
         for left in reversed(range(_TRIES)):
             try:
                 with self._link.node(key) as node:
@@ -222,7 +228,7 @@ class RedisShelf:
                     with node.pipeline(transaction=False) as pipeline:
                         # WAIT is about the writes of its own connection, and what came before them.
                         pipeline.set(key, b"1")
-                        pipeline.execute_command("WAIT", 1, _REPLICA_MS)  # type: ignore[no-untyped-call]
+                        pipeline.execute_command("WAIT", 1, round(wait_s * 1000))  # type: ignore[no-untyped-call]
                         _, replicas = pipeline.execute()
             except StoreUnavailableError:
                 if not left:
@@ -230,7 +236,7 @@ class RedisShelf:
                 continue
             if not replicas:
                 raise StoreUnavailableError(
-                    f"{self.name}: no replica has confirmed a write within {_REPLICA_MS / 1000:g} s: {otherwise}; "
+                    f"{self.name}: no replica has confirmed a write within {wait_s:g} s: {otherwise}; "
                     "see how the replicas are, and try again"
                 )
             return

@@ -187,7 +187,7 @@ class ArtefactStoreContract:
 
         def activate(at: int) -> Release | None:
             mine = release(candidates[at])
-            together.wait()
+            together.wait(60)
             try:
                 (store, twin)[at % 2].activate(mine, expected=None, at=NOW)
             except ActivationConflictError:
@@ -224,7 +224,7 @@ class ArtefactStoreContract:
                     store.activate(release(after), expected=release(before).id, at=NOW)
             finally:
                 done.abort()
-            reading.result()
+            reading.result(60)
         assert seen <= known
 
     def test_simultaneous_publishing_of_one_version_keeps_it_whole(
@@ -233,7 +233,7 @@ class ArtefactStoreContract:
         one = artefact()
         with ThreadPoolExecutor(4) as pool:
             for published in [pool.submit(each.publish, one, at=NOW) for each in (store, twin) * 4]:
-                published.result()
+                published.result(60)
         assert loaded(store, one).files == one.files
 
     def test_every_refusal_is_an_indexer_error(self, store: ArtefactStore) -> None:
@@ -371,7 +371,7 @@ class ArtefactStoreContract:
                     deployed(store, after, at=later(0))
                 except NotPublishedError:  # pruned before it was activated
                     deployed(store, after, at=later(0))
-                pruning.result()
+                pruning.result(60)
                 assert loaded(store, after).files == after.files
         store.prune("app", keep=1, unused_since=later(60))
         assert kept(store) == {candidates[-1].version}
@@ -400,7 +400,7 @@ class ArtefactStoreContract:
                     store.prune("app", keep=1, unused_since=later(60))
             finally:
                 done.abort()
-            assert reading.result() >= 0
+            assert reading.result(60) >= 0
 
     def test_waiting_for_nothing_ends_in_time(self, store: ArtefactStore) -> None:
         store.wait_for_change(0.01)
@@ -421,5 +421,5 @@ class ActivationHints:
                 active = store.active("app")
                 store.activate(mine, expected=active.id if active else None, at=NOW)
                 wait([waiting], timeout=0.05)
-            waiting.result()
+            waiting.result(60)
         assert number < 100

@@ -48,6 +48,8 @@ NEW = catalog(
     deploy="new",
 )
 CANARIES = (Canary(line=1, surface="writer", query="writes a thing", tool="write", first=1),)
+DEADLINE_S = 120
+"""After which a process that hangs is ended by the kernel."""
 CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "sqlite3.connect"})
 """What Python tells its auditors when a file is moved, made or removed; `open` is looked at more closely."""
 
@@ -72,6 +74,7 @@ def in_a_process(work: Callable[[], object]) -> int:
     child = os.fork()
     if child == 0:
         code = 1
+        signal.alarm(DEADLINE_S)
         try:
             work()
             code = 0

@@ -24,6 +24,7 @@ def deaths(kind: str, folder: Path) -> list[dict[str, Any]]:
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]

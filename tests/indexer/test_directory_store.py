@@ -39,7 +39,8 @@ store.activate(release(new), expected=expected, at=NOW)
 """
 
 ACTIVATING = """
-import sys
+import signal, sys
+signal.alarm(60)  # whoever waits for a word of this process does not wait for ever
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.errors import ActivationConflictError
 from tests.indexer.samples import NOW, artefact, release

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +13,14 @@ from threading import Event
 import pytest
 from redis.cluster import RedisCluster
 
-from indexer.adapters.redis_link import RedisPlace, read_redis_url
+from indexer.adapters.redis_link import RedisPlace, RedisWaits, read_redis_url
 from indexer.adapters.redis_store import redis_store
 from indexer.artefact import Artefact
 from indexer.errors import ActivationConflictError, StoreError, StoreUnavailableError
 from indexer.placed_store import PlacedStore
 from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
 from tests.indexer.redis_cluster import Cluster, running_cluster
+from tests.indexer.redis_server import BINARIES
 from tests.indexer.samples import NOW, artefact, release
 
 NAMESPACES = (f"test-{number}" for number in itertools.count())
@@ -65,6 +67,28 @@ def test_one_server_of_a_cluster_is_not_taken_for_a_server_of_its_own(home: Redi
         redis_store(alone).active(elsewhere)
 
 
+def test_an_application_counts_once_a_replica_of_the_list_has_its_name(cluster: Cluster, home: RedisPlace) -> None:
+    listed = f"{home.namespace}:applications"
+    name = next(
+        name
+        for name in "abcdefgh"
+        if cluster.primary_of(f"{home.namespace}:{{{name}}}:ledger").port != cluster.primary_of(listed).port
+    )
+    store, one = redis_store(home, waits=RedisWaits(replica_s=0.1)), artefact(application=name)
+    store.publish(one, at=NOW)
+    with RedisCluster(port=home.port, host=home.host) as client:
+        client.delete(listed)
+    replica = cluster.replica_of(listed)
+    replica.stop(signal.SIGSTOP)
+    try:
+        with pytest.raises(StoreUnavailableError, match="a failover may undo it"):
+            store.activate(release(one), expected=None, at=NOW)
+    finally:
+        replica.stop(signal.SIGCONT)
+    store.activate(release(one), expected=release(one).id, at=NOW)
+    assert store.applications() == (name,)
+
+
 def patiently(do: Callable[[], None]) -> int:
     """Does it, again where the store says that this may help; how often it said so."""
     deadline = time.monotonic() + 60
@@ -81,8 +105,9 @@ def patiently(do: Callable[[], None]) -> int:
     raise AssertionError
 
 
-def test_deploys_go_on_while_the_primary_of_the_ledger_is_killed(tmp_path: Path) -> None:
-    with running_cluster(tmp_path) as cluster:
+@pytest.mark.parametrize("binary", ["redis-8", "valkey-9"])
+def test_deploys_go_on_while_the_primary_of_the_ledger_is_killed(tmp_path: Path, binary: str) -> None:
+    with running_cluster(tmp_path, binary=BINARIES[binary]) as cluster:
         home = read_redis_url(cluster.url)
         store, reader = redis_store(home), redis_store(home)
         versions = [artefact(f"tool_{number}") for number in range(4)]
@@ -116,7 +141,7 @@ def test_deploys_go_on_while_the_primary_of_the_ledger_is_killed(tmp_path: Path)
                     )
             finally:
                 over.set()
-            whole, _ = reading.result()
+            whole, _ = reading.result(60)
         assert whole
         assert [one.release for one in reader.ledger("app").activations] == [release(one).id for one in versions]
         for one in versions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from indexer.adapters.redis_link import RedisLink, RedisPlace, read_redis_url
+from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits, read_redis_url
 from indexer.adapters.redis_store import CHUNK_BYTES, RedisShelf, redis_store
 from indexer.artefact import Artefact
 from indexer.commands.deploy import DEPLOY
@@ -20,6 +21,7 @@ from indexer.shelf import Address
 from selector.commands.rank import RANK
 from surface.adapters.command_line import run
 from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
+from tests.indexer.redis_cluster import until
 from tests.indexer.redis_server import BINARIES, RedisServer, free_port, running, start
 from tests.indexer.samples import NOW, artefact, catalog_json, release, tool_json
 
@@ -96,7 +98,7 @@ def test_a_crash_after_the_announcement_leaves_nothing_that_the_next_prune_does_
     store.prune("app", keep=1, unused_since=NOW)
     assert len(store.ledger("app").writing) == 1  # it may still be at work
     store.prune("app", keep=1, unused_since=NOW + timedelta(hours=1))
-    assert (store.ledger("app").writing, store.ledger("app").leaving) == ((), ())
+    assert store.ledger("app").writing == ()
     with redis.Redis(port=server.port) as client:
         keys = sorted(client.scan_iter(f"{home.namespace}:*"))
     assert keys == [f"{home.namespace}:applications".encode(), f"{home.namespace}:{{app}}:ledger".encode()]
@@ -179,3 +181,42 @@ def test_a_catalog_is_deployed_to_a_server_and_served_from_it(
     assert run((DEPLOY,), "toolsurface", ["deploy", str(catalog), *at]) == 0
     assert run((RANK,), "toolsurface", ["rank", "reader", "list my files", *at]) == 0
     assert "list_files" in capsys.readouterr().out
+
+
+def test_an_application_that_a_failover_took_off_the_list_is_on_it_again_after_a_deploy_that_changes_nothing(
+    home: RedisPlace, server: RedisServer
+) -> None:
+    store, one = redis_store(home), artefact()
+    store.publish(one, at=NOW)
+    store.activate(release(one), expected=None, at=NOW)
+    with redis.Redis(port=server.port) as client:
+        client.delete(f"{home.namespace}:applications")
+    assert store.applications() == ()
+    store.activate(release(one), expected=release(one).id, at=NOW)
+    assert store.applications() == ("app",)
+
+
+def test_what_a_replica_has_not_confirmed_is_no_success_and_a_second_try_confirms_it(tmp_path: Path) -> None:
+    one, waits = artefact(), RedisWaits(replica_s=0.2)
+    with (
+        running(BINARIES["redis-8"], tmp_path, "--repl-diskless-sync-delay", "0") as primary,
+        running(BINARIES["redis-8"], tmp_path, "--replicaof", f"127.0.0.1 {primary.port}") as replica,
+    ):
+        store = redis_store(read_redis_url(primary.url), waits=waits)
+        with redis.Redis(port=primary.port) as client:
+            until(lambda: client.info("replication").get("slave0", {}).get("state") == "online")
+        store.publish(one, at=NOW)
+        replica.stop(signal.SIGSTOP)
+        # A first try, one that finds it active, and one whose first answer was lost.
+        for expected in (None, release(one).id, None):
+            with pytest.raises(StoreUnavailableError, match="a failover may undo it"):
+                store.activate(release(one), expected=expected, at=NOW)
+        replica.stop(signal.SIGCONT)
+        store.activate(release(one), expected=release(one).id, at=NOW)
+        primary.stop()
+        with redis.Redis(port=replica.port) as client:
+            client.execute_command("REPLICAOF", "NO", "ONE")
+        promoted = redis_store(read_redis_url(replica.url))
+        assert promoted.applications() == ("app",)
+        assert promoted.active("app") == release(one)
+        assert loaded(promoted, one).files == one.files

@@ -1,0 +1,85 @@
+"""A store over a technology without locks clears away what a writer left, whoever overtakes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+import obstore
+import pytest
+from obstore.store import MemoryStore, ObjectStore
+
+from indexer.adapters.object_store import ObjectShelf
+from indexer.ledger import LATE_WRITER
+from indexer.placed_store import PlacedStore
+from indexer.shelf import Address
+from tests.indexer.samples import NOW, artefact, release
+
+PLACES = (f"{number:x}" for number in range(1_000_000))
+ONE = artefact()
+
+
+class Slow(ObjectShelf):
+    """A shelf on which something happens in the middle of a write, and at its end."""
+
+    def __init__(self, bucket: ObjectStore, *, meanwhile: Callable[[], object], after: Callable[[], object]) -> None:
+        super().__init__(bucket, name="s3://slow")
+        self._meanwhile, self._after = meanwhile, after
+
+    def write(self, address: Address, files: Mapping[str, bytes]) -> None:
+        names = sorted(files)
+        super().write(address, {name: files[name] for name in names[:3]})
+        self._meanwhile()
+        super().write(address, {name: files[name] for name in names[3:]})
+        self._after()
+
+
+def store_in(bucket: ObjectStore) -> PlacedStore:
+    return PlacedStore(ObjectShelf(bucket, name="s3://bucket"), new_place=lambda: next(PLACES))
+
+
+def objects(bucket: ObjectStore) -> list[str]:
+    return sorted(one["path"] for found in obstore.list(bucket) for one in found)
+
+
+def prune(bucket: ObjectStore, after: timedelta = timedelta(0)) -> None:
+    store_in(bucket).prune("app", keep=1, unused_since=NOW + timedelta(minutes=1) + after)
+
+
+def die() -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_slow_writer_that_a_prune_overtakes_deletes_its_copy_and_writes_another() -> None:
+    bucket, prunes = MemoryStore(), [lambda: prune(bucket)]
+    shelf = Slow(bucket, meanwhile=lambda: prunes.pop()() if prunes else None, after=lambda: None)
+    store = PlacedStore(shelf, new_place=lambda: next(PLACES))
+    store.publish(ONE, at=NOW)
+    store.activate(release(ONE), expected=None, at=NOW)
+    assert store.load("app", "reader", ONE.version).files == ONE.files
+    assert len(objects(bucket)) == 1 + len(ONE.files) + 1  # ledger and manifest
+    prune(bucket, LATE_WRITER)
+    assert store.ledger("app").leaving == ()
+    assert store.load("app", "reader", ONE.version).files == ONE.files
+
+
+def test_a_slow_writer_that_a_prune_overtakes_and_that_dies_leaves_what_later_prunes_delete() -> None:
+    bucket = MemoryStore()
+    shelf = Slow(bucket, meanwhile=lambda: prune(bucket), after=die)
+    with pytest.raises(KeyboardInterrupt):
+        PlacedStore(shelf, new_place=lambda: next(PLACES)).publish(ONE, at=NOW)
+    assert len(objects(bucket)) > 1
+    prune(bucket, timedelta(minutes=1))
+    assert objects(bucket) == ["applications/app/ledger.json"]
+    assert len(store_in(bucket).ledger("app").leaving) == 1  # it might still write
+    prune(bucket, LATE_WRITER)
+    assert store_in(bucket).ledger("app").leaving == ()
+
+
+def test_a_copy_that_is_being_written_is_left_alone() -> None:
+    bucket = MemoryStore()
+    early = lambda: store_in(bucket).prune("app", keep=1, unused_since=NOW - timedelta(hours=1))  # noqa: E731
+    store = PlacedStore(Slow(bucket, meanwhile=early, after=early), new_place=lambda: next(PLACES))
+    store.publish(ONE, at=NOW)
+    assert store.load("app", "reader", ONE.version).files == ONE.files
+    assert len(objects(bucket)) == 1 + len(ONE.files) + 1
