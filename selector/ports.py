@@ -1,10 +1,11 @@
-"""The ports of the selector: where an open index comes from."""
+"""The ports of the selector: where an open index comes from, and what remembers rankings."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from indexer.index import SurfaceIndex
+from selector.rankings import Ranking
 from selector.served import ServedVersion
 
 
@@ -24,4 +25,20 @@ class Indexes(Protocol):
 
         Raises `surface.errors.RankerUnavailable`: `index_unusable` where it cannot be loaded now.
         """
+        ...
+
+
+class RankingCache(Protocol):
+    """Remembers rankings by keys that nobody can read.
+
+    It may forget, and it may be gone: then nothing is found, a few milliseconds later at most. Nothing here raises, and
+    what it finds is what was kept under exactly that key. One event loop uses it.
+    """
+
+    async def find(self, key: bytes) -> Ranking | None:
+        """What was kept under this key, if it is known still."""
+        ...
+
+    def keep(self, key: bytes, ranking: Ranking) -> None:
+        """Remembers a ranking that is not degraded; returns at once, whatever is still being written."""
         ...

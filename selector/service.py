@@ -1,51 +1,58 @@
-"""The Selector: ranks in process, on whichever indexes are open.
+"""The Selector: ranks in process, on whichever indexes are served.
 
 Rules kept here:
 
-1. Everything that computes runs in the executor; the event loop only waits. No more requests wait than
-   `max_waiting`: one more is refused at once, so that its asker can fall back instead of queueing.
-2. A request is answered on one index from beginning to end, whatever is swapped meanwhile.
-3. Where the vectors fail, the words answer and the reply says so.
-4. A query without a letter or a digit asks for nothing: the ranker abstains, as it does where nothing fits.
-5. What the vectors are asked is bounded: the query and at most `clauses.MAX_CLAUSES` of its clauses, at once.
+1. Everything that computes runs in the executor; the event loop only waits. No more requests wait than `max_waiting`:
+   one more is refused at once, so that its asker can fall back instead of queueing.
+2. A request is answered on one version from beginning to end, whatever is swapped meanwhile.
+3. The same query on the same version is computed once at a time, and remembered where there is a cache.
+4. A request that is cancelled leaves the queue if it stands in it, and stops before its next stage if it does not.
 
-Not done here: HTTP, deadlines and fallbacks (the search's), loading indexes (`library.py`). The query goes into no
-message.
+Not done here: HTTP, deadlines and fallbacks (the search's), what is computed (`answering.py`), loading indexes
+(`library.py`). The query goes into no message and no key that can be read.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from math import inf
+from threading import Event, Lock
 from typing import Final
 
-import numpy as np
-
-from indexer.index import SurfaceIndex
 from models.embedder import Embedder
-from selector.clauses import clauses
-from selector.ports import Indexes
-from selector.ranking import (
-    DENSE_DEPTH,
-    STRICTNESS,
-    Dense,
-    Leg,
-    Scored,
-    put_first,
-    rank_dense,
-    rank_hybrid,
-    rank_lexical,
-    trust,
-)
+from selector.answering import Answering
+from selector.ports import Indexes, RankingCache
+from selector.ranking import STRICTNESS, Leg
+from selector.rankings import Asked, Keys, Ranking
+from selector.served import ServedVersion
+from selector.single_flight import SingleFlight
 from surface.errors import RankerUnavailable
-from surface.lexical import query_words
-from surface.protocol import MAX_LIMIT, MAX_QUERY_CHARACTERS, RankedName, RankReply
+from surface.protocol import RankReply
 from surface.ranking import RankRequest
 
 MAX_WAITING: Final = 64
 """A quarter of a second of work on two cores."""
+_ONE_PROCESS: Final = bytes(32)
+"""Keys what only this process ever sees."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """How busy a selector is; but for `waiting` the counts are since the start."""
+
+    waiting: int
+    """Requests that are computed now or stand in the queue."""
+    computed: int
+    joined: int
+    """Answered with what another request was waiting for already."""
+    hits: int
+    """Answered from the cache."""
+    overloaded: int
+    abandoned: int
+    """Cancelled before their answer was there."""
 
 
 class Selector:
@@ -60,88 +67,136 @@ class Selector:
         leg: Leg = "hybrid",
         strictness: float = STRICTNESS,
         max_waiting: int = MAX_WAITING,
+        cache: RankingCache | None = None,
+        cache_key: bytes | None = None,
     ) -> None:
         """`executor` stays the caller's to shut down; it runs threads, as indexes are shared.
 
         `strictness`: how clearly a tool must stand out for the ranker not to abstain, in spreads of the cosine of
         unrelated requests; 0 never abstains. Raises ValueError where it is negative or not finite.
+
+        `cache_key`: the secret, 16 to 64 bytes, that makes the keys of the cache; needed with a cache, and the same in
+        every process that shares it. Raises ValueError where it is missing or of another length.
         """
         if not 0.0 <= strictness < inf:
             raise ValueError(f"strictness: {strictness} is not a number from 0 on")
+        if cache is not None and cache_key is None:
+            raise ValueError("cache_key: needed with a cache; draw one with secrets.token_bytes(32)")
         self._indexes = indexes
-        self._embedder = embedder
+        self._answering = Answering(embedder=embedder, leg=leg, strictness=strictness)
         self._executor = executor
-        self._leg: Leg = leg
-        self._strictness = strictness
         self._max_waiting = max_waiting
-        self._waiting = 0
+        self._cache = cache
+        self._keys = Keys(secret=_ONE_PROCESS if cache_key is None else cache_key, leg=leg, strictness=strictness)
+        self._flights: SingleFlight[Ranking] = SingleFlight()
+        self._counting = Lock()
+        self._waiting = self._computed = self._hits = self._overloaded = self._abandoned = 0
 
     @property
     def id(self) -> str:
         """``selector``: the same ranker, wherever it runs."""
         return "selector"
 
+    @property
+    def load(self) -> Load:
+        """A snapshot."""
+        return Load(
+            waiting=self._waiting,
+            computed=self._computed,
+            joined=self._flights.joined,
+            hits=self._hits,
+            overloaded=self._overloaded,
+            abandoned=self._abandoned,
+        )
+
     async def rank(self, request: RankRequest) -> RankReply:
-        """The ranking on the index of the asked catalog, else on the active one.
+        """The ranking on the version of the asked catalog, else on the active one.
 
         Raises RankerUnavailable: `unknown_surface`, `index_unusable`, `overloaded`.
         """
         version = self._indexes.find(request.application, request.surface, request.catalog_digest)
-        if self._waiting >= self._max_waiting:
-            raise RankerUnavailable("overloaded")
-        self._waiting += 1
+        asked = Asked.of(request)
+        key = self._keys.of(version.version, asked)
+        ranking = await self._remembered(key)
+        if ranking is None:
+            ranking = await self._flights.run(key, lambda: self._one(version, asked, key))
+        return _reply(version, ranking)
+
+    async def rank_many(self, requests: Sequence[RankRequest]) -> tuple[RankReply, ...]:
+        """The reply of each request, in order; what no cache knows is embedded in one call.
+
+        A batch counts in the queue as its requests do. Raises what `rank` raises, for the batch as a whole.
+        """
+        versions = [self._indexes.find(each.application, each.surface, each.catalog_digest) for each in requests]
+        asked = [Asked.of(request) for request in requests]
+        keys = [self._keys.of(version.version, one) for version, one in zip(versions, asked, strict=True)]
+        known: dict[bytes, Ranking] = {}
+        missing: dict[bytes, tuple[ServedVersion, Asked]] = {}
+        for key, version, one in zip(keys, versions, asked, strict=True):
+            ranking = await self._remembered(key) if key not in known and key not in missing else None
+            if ranking is not None:
+                known[key] = ranking
+            elif key not in known:
+                missing[key] = (version, one)
+        if missing:
+            known |= zip(missing, await self._compute(list(missing.values())), strict=True)
+            self._remember({key: known[key] for key in missing})
+        return tuple(_reply(version, known[key]) for version, key in zip(versions, keys, strict=True))
+
+    async def _one(self, version: ServedVersion, asked: Asked, key: bytes) -> Ranking:
+        (ranking,) = await self._compute([(version, asked)])
+        self._remember({key: ranking})
+        return ranking
+
+    async def _remembered(self, key: bytes) -> Ranking | None:
+        ranking = await self._cache.find(key) if self._cache is not None else None
+        self._hits += ranking is not None
+        return ranking
+
+    def _remember(self, rankings: Mapping[bytes, Ranking]) -> None:
+        for key, ranking in rankings.items():
+            if self._cache is not None and ranking.degraded is None:
+                self._cache.keep(key, ranking)
+
+    async def _compute(self, asked: Sequence[tuple[ServedVersion, Asked]]) -> tuple[Ranking, ...]:
+        places = self._take(len(asked))
+        abandoned = Event()
         try:
-            index = await self._indexes.opened(version)
-            return await asyncio.get_running_loop().run_in_executor(self._executor, self._answer, index, request)
-        finally:
-            self._waiting -= 1
-
-    def _answer(self, index: SurfaceIndex, request: RankRequest) -> RankReply:
-        query = request.query[:MAX_QUERY_CHARACTERS]
-        limit = max(1, min(request.limit, MAX_LIMIT))
-        ranked: Sequence[Scored] = ()
-        degraded: str | None = None
-        if index.names and any(character.isalnum() for character in query):
-            ranked, degraded = self._ranked(index, query, limit=limit)
-            called = index.named.called(query)
-            if called:
-                ranked = put_first(called, ranked, limit=limit)
-        return RankReply(
-            surface=request.surface,
-            index_version=index.version,
-            catalog_digest=index.manifest.catalog_digest,
-            ranked=tuple(RankedName(name=index.names[scored.row], score=scored.score) for scored in ranked),
-            abstained=not ranked,
-            degraded=degraded,
-        )
-
-    def _ranked(self, index: SurfaceIndex, query: str, *, limit: int) -> tuple[Sequence[Scored], str | None]:
-        """The ranking, and why it is weaker than usual."""
-        if self._leg == "lexical":
-            return rank_lexical(index.lexical.scores(query_words(query)), limit=limit), None
-        texts = (query, *clauses(query)) if self._leg == "hybrid" else (query,)
-        dense = self._dense(index, texts)
-        if dense is None:
-            return rank_lexical(index.lexical.scores(query_words(query)), limit=limit), "dense_failed"
-        if self._leg == "dense":
-            return rank_dense(dense, limit=limit), None
-        ranked = rank_hybrid(
-            np.stack([index.lexical.scores(query_words(text)) for text in texts]),
-            dense,
-            trust=trust(query),
-            calibration=index.manifest.calibration,
-            strictness=self._strictness,
-            limit=limit,
-        )
-        return ranked, None
-
-    def _dense(self, index: SurfaceIndex, texts: Sequence[str]) -> Dense | None:
-        """The tools nearest to each text; None where the model or the vector index failed."""
+            indexes = {version.key: await self._indexes.opened(version) for version, _ in asked}
+            work = [(indexes[version.key], one) for version, one in asked]
+            future = self._executor.submit(self._answering, work, abandoned.is_set)
+        except BaseException:
+            places()
+            raise
+        # Not before the thread is done with it: work that nobody waits for still takes its place.
+        future.add_done_callback(lambda _: places())
         try:
-            vectors = self._embedder.embed_queries(texts)
-            scores, rows = index.vectors.search(vectors, min(DENSE_DEPTH, len(index.names)))
-        except Exception:  # noqa: BLE001 - whatever an engine raises, the words can still answer
-            return None
-        if not np.isfinite(scores).all() or (rows < 0).any():
-            return None
-        return Dense(scores=scores, rows=rows)
+            rankings = await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            abandoned.set()
+            self._abandoned += len(asked)
+            raise
+        self._computed += len(asked)
+        return rankings
+
+    def _take(self, count: int) -> Callable[[], None]:
+        """Takes places in the queue, and gives what gives them back; a batch that is alone is never too long."""
+        with self._counting:
+            if self._waiting and self._waiting + count > self._max_waiting:
+                self._overloaded += count
+                raise RankerUnavailable("overloaded")
+            self._waiting += count
+
+        def give_back() -> None:
+            with self._counting:
+                self._waiting -= count
+
+        return give_back
+
+
+def _reply(version: ServedVersion, ranking: Ranking) -> RankReply:
+    return ranking.reply(
+        surface=version.key.surface,
+        index_version=version.version,
+        catalog_digest=version.manifest.catalog_digest,
+    )

@@ -12,8 +12,10 @@ from indexer.commands.arguments import add_store_location, store_of
 from models.adapters.choice import add_model, chosen_embedder
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
+from selector.commands.caching import ChosenCache, add_cache, chosen_cache
 from selector.commands.memory import add_memory
 from selector.commands.opening import FAILURES, add_strictness, library_over, positive, ranking_threads, told
+from selector.library import Library
 from selector.served import Change
 from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError
@@ -26,6 +28,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_strictness(parser)
     add_memory(parser)
+    add_cache(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
@@ -36,6 +39,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
 
 def _serve(arguments: argparse.Namespace) -> None:
     store = store_of(arguments)
+    chosen = chosen_cache(arguments)
     try:
         bound = bind(arguments.host, arguments.port)
     except OSError as error:
@@ -45,15 +49,29 @@ def _serve(arguments: argparse.Namespace) -> None:
         embedder = chosen_embedder(arguments.model, threads=arguments.threads)
         library = library_over(store, embedder, budget=arguments.memory, loader=loader)
         app = build_app(
-            ranker=Selector(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness),
+            ranker=Selector(
+                indexes=library,
+                embedder=embedder,
+                executor=threads,
+                strictness=arguments.strictness,
+                cache=chosen.cache,
+                cache_key=chosen.key,
+            ),
             served=lambda: library.served,
-            background=partial(library.follow, every=arguments.poll, tell=_log),
+            background=partial(_in_background, library, arguments.poll, chosen),
         )
         try:
             # Standard output, and the only line there: whoever asked for port 0 reads the address from it.
             serve(app, bound=bound, ready=lambda: print(f"serving {address(bound)}", flush=True))
         except RuntimeError as error:
             raise CommandFailedError(str(error)) from error
+
+
+async def _in_background(library: Library, poll: float, chosen: ChosenCache) -> None:
+    try:
+        await library.follow(every=poll, tell=_log)
+    finally:
+        await chosen.close()
 
 
 def _log(changes: Iterable[Change]) -> None:

@@ -5,18 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from indexer.index import SurfaceIndex
 from indexer.memory_store import MemoryStore
+from indexer.ports import VectorIndex
 from models.embedder import Embedder, Vectors
 from models.hashing import HashingEmbedder
 from models.manifest import ModelManifest
+from selector.adapters.memory_cache import MemoryRankingCache
 from selector.ranking import Leg
+from selector.served import ServedVersion
 from selector.service import Selector
 from surface.errors import RankerUnavailable
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, BrokenEmbedder, ask, library_over, put
+
+SECRET = bytes(range(32))
 
 
 @pytest.fixture
@@ -38,6 +47,7 @@ class _PausedEmbedder:
 
     def __init__(self) -> None:
         self._real = HashingEmbedder()
+        self.calls = 0
         self.started = Event()
         self.go_on = Event()
 
@@ -46,6 +56,7 @@ class _PausedEmbedder:
         return self._real.manifest
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        self.calls += 1
         self.started.set()
         assert self.go_on.wait(10)
         return self._real.embed_queries(texts)
@@ -97,7 +108,7 @@ async def test_computing_never_blocks_the_event_loop_and_too_many_waiting_are_re
 ) -> None:
     paused = _PausedEmbedder()
     selector = _selector(executor, paused, waiting=2)
-    asked = [asyncio.create_task(selector.rank(ask("delete a file"))) for _ in range(2)]
+    asked = [asyncio.create_task(selector.rank(ask(f"delete a file{end}"))) for end in (".", "!")]
     assert await asyncio.to_thread(paused.started.wait, 10)
     # The loop runs on while both are held; the third is told at once.
     with pytest.raises(RankerUnavailable) as raised:
@@ -124,3 +135,179 @@ async def test_a_request_is_answered_on_the_index_it_began_on(executor: ThreadPo
     reply = await asked
     assert reply.index_version == began.version
     assert {ranked.name for ranked in reply.ranked} <= TOOLS.keys()
+
+
+async def test_the_same_query_at_the_same_time_is_computed_once(executor: ThreadPoolExecutor) -> None:
+    paused = _PausedEmbedder()
+    selector = _selector(executor, paused, waiting=1)
+    asked = [asyncio.create_task(selector.rank(ask(query))) for query in ("delete a file", " delete  a file ") * 20]
+    assert await asyncio.to_thread(paused.started.wait, 10)
+    asked[0].cancel()  # the one that began it: the others still get their answer
+    paused.go_on.set()
+    replies = await asyncio.gather(*asked[1:])
+    assert {reply.ranked[0].name for reply in replies} == {"file_delete"}
+    assert (paused.calls, selector.load.joined, selector.load.waiting) == (1, 39, 0)
+
+
+async def test_who_asks_for_fewer_names_or_of_another_surface_gets_an_answer_of_its_own(
+    executor: ThreadPoolExecutor,
+) -> None:
+    selector = _selector(executor, HashingEmbedder())
+    replies = await asyncio.gather(*(selector.rank(ask("a file", limit=limit)) for limit in (1, 2, 5)))
+    assert [len(reply.ranked) for reply in replies][:2] == [1, 2]
+
+
+async def test_a_request_that_is_cancelled_in_the_queue_is_never_computed() -> None:
+    paused = _PausedEmbedder()
+    with ThreadPoolExecutor(1) as executor:
+        selector = _selector(executor, paused)
+        first = asyncio.create_task(selector.rank(ask("delete a file")))
+        assert await asyncio.to_thread(paused.started.wait, 10)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await selector.rank(ask("send an invoice"))
+        for _ in range(3):  # turns of the loop until the cancellation has gone through
+            await asyncio.sleep(0)
+        assert selector.load.waiting == 1
+        paused.go_on.set()
+        assert (await first).ranked
+        assert (await selector.rank(ask("copy a file"))).ranked
+    assert paused.calls == 2
+    assert selector.load.abandoned == 1
+
+
+async def test_a_request_that_is_cancelled_while_it_is_embedded_stops_before_the_next_stage() -> None:
+    paused = _PausedEmbedder()
+    searched: list[int] = []
+    store = MemoryStore()
+    put(store, {SURFACE: TOOLS})
+    library = library_over(store)
+    library.refresh()
+
+    class _Watched:
+        """The real library; its indexes say when they are searched."""
+
+        find = staticmethod(library.find)
+
+        async def opened(self, version: ServedVersion) -> SurfaceIndex:
+            index = await library.opened(version)
+            return replace(index, vectors=_Searched(index.vectors, searched))
+
+    with ThreadPoolExecutor(1) as executor:
+        selector = Selector(indexes=_Watched(), embedder=paused, executor=executor)
+        asked = asyncio.create_task(selector.rank(ask("delete a file")))
+        assert await asyncio.to_thread(paused.started.wait, 10)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert selector.load.waiting == 1  # its thread is busy still
+        paused.go_on.set()
+        await asyncio.get_running_loop().run_in_executor(executor, int)
+        assert searched == []
+        assert (await selector.rank(ask("copy a file"))).ranked
+        assert searched
+    assert selector.load.waiting == 0
+
+
+async def test_a_remembered_ranking_is_answered_without_computing_and_never_for_another_version(
+    executor: ThreadPoolExecutor,
+) -> None:
+    store, paused = MemoryStore(), _PausedEmbedder()
+    paused.go_on.set()
+    put(store, {SURFACE: TOOLS})
+    library = library_over(store)
+    library.refresh()
+    cache = MemoryRankingCache(max_bytes=100_000)
+    selector = Selector(indexes=library, embedder=paused, executor=executor, cache=cache, cache_key=SECRET)
+    first = await selector.rank(ask("delete a file"))
+    assert await selector.rank(ask("delete a file")) == first
+    assert (paused.calls, selector.load.hits) == (1, 1)
+    put(store, {SURFACE: {**TOOLS, "other_tool": "Delete a file"}})
+    library.refresh()
+    second = await selector.rank(ask("delete a file"))
+    assert second.index_version != first.index_version
+    assert "other_tool" in {ranked.name for ranked in second.ranked}
+    # An agent of the previous deploy is answered from the entry of its version.
+    assert await selector.rank(ask("delete a file", catalog_digest=first.catalog_digest)) == first
+    assert paused.calls == 2
+
+
+async def test_a_degraded_ranking_is_not_remembered(executor: ThreadPoolExecutor) -> None:
+    store = MemoryStore()
+    put(store, {SURFACE: TOOLS})
+    library = library_over(store)
+    library.refresh()
+    cache = MemoryRankingCache(max_bytes=100_000)
+    broken = Selector(indexes=library, embedder=BrokenEmbedder(), executor=executor, cache=cache, cache_key=SECRET)
+    assert (await broken.rank(ask("delete a file"))).degraded == "dense_failed"
+    whole = Selector(indexes=library, embedder=HashingEmbedder(), executor=executor, cache=cache, cache_key=SECRET)
+    assert (await whole.rank(ask("delete a file"))).degraded is None
+
+
+@pytest.mark.parametrize("secret", [None, b"", bytes(15), bytes(65)])
+def test_a_cache_without_a_good_secret_is_refused(executor: ThreadPoolExecutor, secret: bytes | None) -> None:
+    with pytest.raises(ValueError, match=r"cache_key|secret"):
+        Selector(
+            indexes=library_over(MemoryStore()),
+            embedder=HashingEmbedder(),
+            executor=executor,
+            cache=MemoryRankingCache(max_bytes=1),
+            cache_key=secret,
+        )
+
+
+async def test_several_queries_at_once_get_what_each_would_get_alone_from_one_embedding(
+    executor: ThreadPoolExecutor,
+) -> None:
+    paused = _PausedEmbedder()
+    paused.go_on.set()
+    selector = _selector(executor, paused)
+    asked = [ask("delete a file and send an invoice to a customer"), ask("?!"), ask("copy a file", limit=1), ask("?!")]
+    alone = [await _selector(executor, HashingEmbedder()).rank(each) for each in asked]
+    assert list(await selector.rank_many(asked)) == alone
+    assert paused.calls == 1
+    assert await selector.rank_many([]) == ()
+
+
+async def test_a_batch_knows_what_the_cache_knows_and_is_remembered(executor: ThreadPoolExecutor) -> None:
+    store, paused = MemoryStore(), _PausedEmbedder()
+    paused.go_on.set()
+    put(store, {SURFACE: TOOLS})
+    library = library_over(store)
+    library.refresh()
+    cache = MemoryRankingCache(max_bytes=100_000)
+    selector = Selector(indexes=library, embedder=paused, executor=executor, cache=cache, cache_key=SECRET)
+    single = await selector.rank(ask("delete a file"))
+    batch = await selector.rank_many([ask("delete a file"), ask("copy a file")])
+    assert batch[0] == single
+    assert await selector.rank(ask("copy a file")) == batch[1]
+    assert (paused.calls, selector.load.hits) == (2, 2)
+
+
+async def test_a_batch_fails_whole_where_one_surface_is_unknown_and_is_never_too_long_alone(
+    executor: ThreadPoolExecutor,
+) -> None:
+    paused = _PausedEmbedder()
+    selector = _selector(executor, paused, waiting=2)
+    with pytest.raises(RankerUnavailable, match="unknown_surface"):
+        await selector.rank_many([ask("a file"), ask("a file", surface="none")])
+    three = asyncio.create_task(selector.rank_many([ask(f"file {at}") for at in range(3)]))
+    assert await asyncio.to_thread(paused.started.wait, 10)
+    assert selector.load.waiting == 3
+    with pytest.raises(RankerUnavailable, match="overloaded"):
+        await selector.rank_many([ask("another")])
+    assert selector.load.overloaded == 1
+    paused.go_on.set()
+    assert len(await three) == 3
+
+
+class _Searched:
+    """A vector index that says when it is searched."""
+
+    def __init__(self, real: VectorIndex, searched: list[int]) -> None:
+        self._real = real
+        self._searched = searched
+
+    def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        self._searched.append(len(queries))
+        return self._real.search(queries, k)

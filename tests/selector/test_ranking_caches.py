@@ -1,0 +1,153 @@
+"""The caches of rankings: one contract on each, and what a server that is gone, hangs or lies costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from selector.adapters import redis_cache
+from selector.adapters.memory_cache import MemoryRankingCache
+from selector.adapters.redis_cache import RedisRankingCache
+from selector.layered_cache import LayeredRankingCache
+from selector.ports import RankingCache
+from selector.rankings import Ranking
+from tests.contracts.ranking_cache_contract import KEY, RankingCacheContract, found
+from tests.indexer.redis_server import BINARIES, RedisServer, running
+
+SOME = Ranking(ranked=(("a_tool", 1.0),))
+
+
+@pytest.fixture(scope="module", params=["redis-8", "valkey-9"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with running(BINARIES[request.param], tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+async def in_redis(server: RedisServer, request: pytest.FixtureRequest) -> AsyncIterator[RedisRankingCache]:
+    cache = RedisRankingCache(connect=lambda: Redis(port=server.port), namespace=f"test-{request.node.name[:40]}")
+    yield cache
+    await cache.close()
+
+
+class TestMemory(RankingCacheContract):
+    @pytest.fixture
+    async def cache(self) -> RankingCache:
+        return MemoryRankingCache(max_bytes=100_000)
+
+
+class TestRedis(RankingCacheContract):
+    @pytest.fixture
+    async def cache(self, in_redis: RedisRankingCache) -> RankingCache:
+        return in_redis
+
+
+class TestLayered(RankingCacheContract):
+    @pytest.fixture
+    async def cache(self, in_redis: RedisRankingCache) -> RankingCache:
+        return LayeredRankingCache(near=MemoryRankingCache(max_bytes=100_000), far=in_redis)
+
+
+async def test_memory_forgets_what_was_asked_least_recently_and_never_grows_past_its_bound() -> None:
+    cache = MemoryRankingCache(max_bytes=2_000)
+    for at in range(100):
+        cache.keep(bytes([at]) * 32, SOME)
+        assert await cache.find(bytes([0]) * 32) == SOME
+    kept = [at for at in range(100) if await cache.find(bytes([at]) * 32) is not None]
+    assert kept == [0, 98, 99]
+
+
+async def test_what_the_far_cache_finds_the_near_one_keeps() -> None:
+    near, far = MemoryRankingCache(max_bytes=10_000), MemoryRankingCache(max_bytes=10_000)
+    far.keep(KEY, SOME)
+    assert await LayeredRankingCache(near=near, far=far).find(KEY) == SOME
+    assert await near.find(KEY) == SOME
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"nonsense",
+        b"{}",
+        b"[" * 100_000,
+        b'[["a"]]',
+        b'[["a", 1.0, 2.0]]',
+        b'[["a", "1"]]',
+        b'[["a", true]]',
+        b'[["a", NaN]]',
+        b'[["a", Infinity]]',
+        b'[["", 1.0]]',
+        b"[[3, 1.0]]",
+        json.dumps([["a" * 1_025, 1.0]]).encode(),
+        json.dumps([["a", 1.0]] * 101).encode(),
+        b"\xff\xfe",
+        b" " * 300_000,
+    ],
+)
+async def test_what_a_stranger_wrote_is_no_ranking(
+    in_redis: RedisRankingCache, server: RedisServer, value: bytes
+) -> None:
+    await _reached(in_redis)
+    async with Redis(port=server.port) as stranger:
+        await stranger.set(in_redis._prefix + KEY.hex(), value)
+    assert await in_redis.find(KEY) is None
+    assert in_redis.failures == 0
+
+
+async def test_a_value_of_another_type_is_not_found(in_redis: RedisRankingCache, server: RedisServer) -> None:
+    await _reached(in_redis)
+    async with Redis(port=server.port) as stranger:
+        await stranger.lpush(in_redis._prefix + KEY.hex(), b"[]")
+    assert await in_redis.find(KEY) is None
+
+
+async def test_entries_end_by_themselves(in_redis: RedisRankingCache, server: RedisServer) -> None:
+    await _reached(in_redis)
+    in_redis.keep(KEY, SOME)
+    await found(in_redis, KEY)
+    async with Redis(port=server.port) as stranger:
+        assert 3_000 < await stranger.ttl(in_redis._prefix + KEY.hex()) <= 3_600
+
+
+async def test_a_server_that_hangs_costs_one_moment_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_cache, "REST_S", 0.05)
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        cache = RedisRankingCache(connect=lambda: Redis(port=server.port), namespace="hang")
+        await _reached(cache)
+        cache.keep(KEY, SOME)
+        await found(cache, KEY)
+        server.process.send_signal(signal.SIGSTOP)
+        started = asyncio.get_running_loop().time()
+        for _ in range(200):
+            assert await cache.find(KEY) is None
+            cache.keep(KEY, SOME)
+        assert asyncio.get_running_loop().time() - started < 0.5
+        assert cache.failures == 1
+        server.process.send_signal(signal.SIGCONT)
+        assert await found(cache, KEY) == SOME
+        await cache.close()
+
+
+async def test_a_server_that_is_not_there_costs_nothing() -> None:
+    cache = RedisRankingCache(connect=lambda: Redis(port=1), namespace="gone")
+    for _ in range(100):
+        assert await cache.find(KEY) is None
+        cache.keep(KEY, SOME)
+    await cache.close()
+    assert cache.failures == 1
+
+
+async def _reached(cache: RedisRankingCache) -> None:
+    async with asyncio.timeout(10):
+        while await cache.find(b"reached".ljust(32)) is None:
+            cache.keep(b"reached".ljust(32), SOME)
+            await asyncio.sleep(0.001)
