@@ -25,10 +25,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from indexer.calibration import Calibration
 from indexer.errors import ArtefactError
 from indexer.stored_model import read_stored
+from models.manifest import MAX_FILES
 from surface.canonical import DIGEST_LENGTH, canonical_bytes, digest
 from surface.protocol import Digest, Key
 
-FORMAT: Literal[2] = 2
+FORMAT: Literal[3] = 3
 NAMES, DIGESTS, TEXTS, VECTORS = "names.json", "digests.json", "texts.json", "vectors.npy"
 WORDS, STARTS, ROWS, IMPACTS = "words.json", "starts.npy", "rows.npy", "impacts.npy"
 FILES = frozenset({NAMES, DIGESTS, TEXTS, VECTORS, WORDS, STARTS, ROWS, IMPACTS})
@@ -43,9 +44,12 @@ MAX_WORDS_BYTES = 1024**3
 MAX_NAME_BYTES = 6 * 1024 + 3
 """A name of 1,024 characters as JSON, each escaped, with quotes and comma: evaluation sets hold odd ones."""
 NPY_HEADER_BYTES = 128
-MAX_MANIFEST_BYTES = 64 * 1024
+MAX_MANIFEST_BYTES = 256 * 1024
+"""Its longest part names the files of a model, at most 256 of them."""
 
 Count = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
+Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
+ModelFile = Annotated[str, StringConstraints(strict=True, pattern=r"^[\x21-\x7e]{1,200}$")]
 Line = Annotated[str, StringConstraints(strict=True, pattern=r"^[\x20-\x7e]{1,256}$")]
 
 
@@ -54,7 +58,7 @@ class FileEntry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    sha256: Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
+    sha256: Sha256
     size: Annotated[int, Field(strict=True, ge=0, le=MAX_FILE_BYTES)]
     """Bytes."""
 
@@ -67,9 +71,9 @@ class FileEntry(BaseModel):
 class IndexManifest(BaseModel):
     """What an index version is made of, and everything that decides how it ranks."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
-    format: Literal[2] = FORMAT
+    format: Literal[3] = FORMAT
     application: Key
     surface: Key
     catalog_digest: Digest
@@ -80,6 +84,10 @@ class IndexManifest(BaseModel):
     """How words score: `surface.lexical.RULE_VERSION`."""
     model: Line
     """The identity of the embedding model; vectors of two models are never compared."""
+    model_revision: Line
+    """The publisher's version of the weights; `by digest` where nobody numbers them."""
+    model_files: Annotated[Mapping[ModelFile, Sha256], Field(max_length=MAX_FILES), AfterValidator(MappingProxyType)]
+    """The sha256 of every file that shapes a vector, by its name in the model's folder; none for a model of code."""
     dimension: Annotated[int, Field(strict=True, ge=1, le=65_536)]
     tools: Count
     words: Count
@@ -106,17 +114,20 @@ class IndexManifest(BaseModel):
 
     def to_plain(self) -> dict[str, object]:
         """This manifest as a JSON object."""
-        # By hand where pydantic would not know the read-only mapping.
+        # By hand where pydantic would not know the read-only mappings.
         # An optional block that is absent leaves no trace: versions from before there was one keep their addresses.
-        plain = self.model_dump(mode="json", exclude={"files"}, exclude_none=True)
-        return plain | {"files": {name: entry.model_dump() for name, entry in self.files.items()}}
+        plain = self.model_dump(mode="json", exclude={"files", "model_files"}, exclude_none=True)
+        return plain | {
+            "files": {name: entry.model_dump() for name, entry in self.files.items()},
+            "model_files": dict(self.model_files),
+        }
 
 
 def read_manifest(data: bytes) -> IndexManifest:
     """The manifest that `data` holds; raises `ArtefactError`, and nothing else, naming the field."""
     if len(data) > MAX_MANIFEST_BYTES:
         raise ArtefactError(f"manifest.json: is larger than {MAX_MANIFEST_BYTES} bytes")
-    manifest = read_stored(IndexManifest, data, what="manifest.json")
+    manifest = read_stored(IndexManifest, data, what="manifest.json", format=FORMAT)
     if manifest.files.keys() != FILES:
         raise ArtefactError(f"manifest.json: files: must be exactly {', '.join(sorted(FILES))}")
     for name, (least, most) in _sizes(manifest).items():

@@ -77,7 +77,8 @@ def assemble(
     rows = sorted(documents, key=lambda document: document.name)
     # The words first: what counting them takes is gone before the vectors are copied together.
     lexical = LexicalArrays.of(build_postings([document.fields for document in rows]))
-    dimension = embedder.manifest.dimension
+    model = embedder.manifest
+    dimension = model.dimension
     stacked = np.empty((len(rows), dimension), dtype="<f4")
     for row, document in enumerate(rows):
         stacked[row] = vectors[document.text_digest]
@@ -96,7 +97,9 @@ def assemble(
         catalog_digest=catalog_digest(document.digest for document in rows),
         recipe=RECIPE,
         lexical_rule=RULE_VERSION,
-        model=embedder.manifest.identity,
+        model=model.identity,
+        model_revision=model.revision,
+        model_files={name: pin.sha256 for name, pin in model.files.items()},
         dimension=dimension,
         tools=len(rows),
         words=len(lexical.words),

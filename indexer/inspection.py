@@ -18,7 +18,7 @@ def inspection_lines(manifest: IndexManifest, contents: Contents, *, tools: int)
     facts = [
         ("version", manifest.version),
         ("catalog", manifest.catalog_digest),
-        ("model", f"{manifest.model}, {manifest.dimension} dimensions"),
+        ("model", f"{manifest.model}, {manifest.dimension} dimensions, revision {manifest.model_revision}"),
         ("recipe", f"{manifest.recipe}; words by {manifest.lexical_rule}"),
         ("tools", f"{manifest.tools:,}, of {counted(len(set(contents.texts)), 'distinct text')}"),
         ("words", f"{manifest.words:,} in {manifest.postings:,} places; most often {', '.join(_commonest(contents))}"),
@@ -26,8 +26,11 @@ def inspection_lines(manifest: IndexManifest, contents: Contents, *, tools: int)
     lines = [
         f"{manifest.application}/{manifest.surface}",
         *table(facts, numbers=()),
-        f"files, {weighed(manifest.size)}",
     ]
+    if manifest.model_files:
+        lines.append(f"the model's {counted(len(manifest.model_files), 'file')}, by sha256")
+        lines += table([(name, short(sha256)) for name, sha256 in sorted(manifest.model_files.items())], numbers=())
+    lines.append(f"files, {weighed(manifest.size)}")
     lines += table([(name, weighed(file.size), short(file.sha256)) for name, file in sorted(manifest.files.items())])
     if tools and contents.names:
         lines.append(f"the first {counted(min(tools, len(contents.names)), 'tool')}")

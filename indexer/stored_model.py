@@ -9,13 +9,25 @@ from pydantic import BaseModel, ValidationError
 from indexer.errors import ArtefactError
 from indexer.strict_json import NotJsonError, parse_json
 
+_FORMATS = 1_000
+"""More than there will ever be: a larger number is no version's."""
 Stored = TypeVar("Stored", bound=BaseModel)
 
 
-def read_stored(model: type[Stored], data: bytes, *, what: str) -> Stored:
-    """The value that `data` holds; raises `ArtefactError`, and nothing else. `what` begins its message."""
+def read_stored(model: type[Stored], data: bytes, *, what: str, format: int | None = None) -> Stored:  # noqa: A002 - the field's name
+    """The value that `data` holds; raises `ArtefactError`, and nothing else. `what` begins its message.
+
+    `format` is the one that is read here: where the value says another whole number, nothing else of it is judged.
+    """
     try:
-        return model.model_validate(parse_json(data))
+        value = parse_json(data)
+        said = value.get("format") if isinstance(value, dict) else None
+        if format is not None and type(said) is int and said != format and 0 <= said < _FORMATS:
+            raise ArtefactError(
+                f"{what}: was written by another version of toolsurface (its format is {said}, read here is {format});"
+                " deploy again"
+            )
+        return model.model_validate(value)
     except NotJsonError as error:
         raise ArtefactError(f"{what}: {error}") from None
     except ValidationError as error:

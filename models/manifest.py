@@ -14,6 +14,7 @@ Not here: reading files (`adapters/local_files.py`).
 import hashlib
 import hmac
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import field, fields
@@ -25,23 +26,23 @@ from pydantic.dataclasses import dataclass
 
 from models.errors import ManifestError, ModelFileMismatchError, ModelFileMissingError
 
-__all__ = ["FilePin", "ModelManifest", "VerifiedModel", "parse_manifest"]
+__all__ = ["MAX_FILES", "FilePin", "ModelManifest", "VerifiedModel", "is_file_name", "parse_manifest"]
 
 _CONFIG: Final = ConfigDict(extra="forbid")
+MAX_FILES: Final = 256
+"""Of one model; the largest on a hub has some hundred, the shards of its weights among them."""
 
 _Line = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=300, pattern=r"^[^\r\n]+$")]
+# Printable ASCII, as an index repeats it.
+_Revision = Annotated[str, StringConstraints(strict=True, pattern=r"^[\x20-\x7e]{1,256}$")]
 _Prefix = Annotated[str, StringConstraints(strict=True, max_length=2_000)]
 # A name is also a folder and part of every identity.
 _Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9._-]*$")]
 # Plain names, each of which begins with a letter or digit: joined to a folder they cannot leave it.
+_FILE_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*"
+_MAX_FILE_NAME: Final = 200
 _FileName = Annotated[
-    str,
-    StringConstraints(
-        strict=True,
-        min_length=1,
-        max_length=200,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$",
-    ),
+    str, StringConstraints(strict=True, min_length=1, max_length=_MAX_FILE_NAME, pattern=f"^{_FILE_NAME}$")
 ]
 _Sha256 = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9a-f]{64}$")]
 
@@ -61,7 +62,7 @@ class ModelManifest:
     """One pinned embedding model."""
 
     name: _Name
-    revision: _Line
+    revision: _Revision
     """The publisher's version of the weights; the version of the code for a model without weights."""
     licence: _Line
     """SPDX expression of the weights."""
@@ -74,7 +75,9 @@ class ModelManifest:
     """Put before every query, exactly as written; many models were trained with one."""
     document_prefix: _Prefix
     metric: Literal["inner_product"]
-    files: Annotated[Mapping[_FileName, FilePin], AfterValidator(MappingProxyType)] = field(hash=False)
+    files: Annotated[Mapping[_FileName, FilePin], Field(max_length=MAX_FILES), AfterValidator(MappingProxyType)] = (
+        field(hash=False)
+    )
     """By file name; empty for a model that is only code."""
 
     @property
@@ -149,6 +152,11 @@ class VerifiedModel:
 
 _MANIFEST: Final = TypeAdapter(ModelManifest)
 _PLAIN_FIELDS: Final = tuple(each.name for each in fields(ModelManifest) if each.name != "files")
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a manifest can pin a file of this name."""
+    return len(name) <= _MAX_FILE_NAME and re.fullmatch(_FILE_NAME, name) is not None
 
 
 def parse_manifest(text: str, *, file: str) -> ModelManifest:

@@ -56,7 +56,9 @@ def _run(arguments: argparse.Namespace) -> int:
         for line in refusal_lines(read):
             say(line)
         store = store_of(arguments, there=False)
-        embedder = chosen_embedder(arguments.model, threads=arguments.threads or usable_cores())
+        embedder = chosen_embedder(
+            arguments.model, threads=arguments.threads or usable_cores(), download=arguments.model_download
+        )
         with shown_progress() as progress:
             result = deploy_catalog(
                 read.catalog,

@@ -1,8 +1,9 @@
-"""Which model a command embeds with: the one in the package, or a folder that `--model` names."""
+"""Which model a command embeds with: one in the package, a folder, or one of a hub, as `--model` names it."""
 
 import argparse
 from pathlib import Path
 
+from models.adapters.hub_cache import find_on_disk, hub_name
 from models.adapters.local_files import packaged_models
 from models.adapters.onnx import default_embedder, load_embedder
 from models.embedder import Embedder
@@ -12,30 +13,48 @@ __all__ = ["add_model", "chosen_embedder"]
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """The argument `--model`."""
+    """The arguments `--model` and `--model-download`."""
     parser.add_argument(
         "--model",
         metavar="NAME_OR_PATH",
-        help="a model in the package, or a sentence-transformers folder; the same for deploy and serve"
-        " (default: the package's own)",
+        help="a model in the package, a sentence-transformers folder, or ORG/NAME[@REVISION] in the local hub cache;"
+        " the same for deploy and serve (default: the package's own)",
+    )
+    parser.add_argument(
+        "--model-download", action="store_true", help="fetch --model ORG/NAME@COMMIT first, where it is not there yet"
     )
 
 
-def chosen_embedder(model: str | None, *, threads: int | None) -> Embedder:
-    """The model of that name or path. Raises `ModelError`, naming what was asked for and the fix."""
+def chosen_embedder(model: str | None, *, threads: int | None, download: bool = False) -> Embedder:
+    """The model of that name or path; `download` lets a hub's model be fetched.
+
+    Raises `ModelError`, naming what was asked for and the fix.
+    """
+    local = model is None or model in packaged_models() or Path(model).is_dir()
+    if download and local:
+        raise ModelLoadError("--model-download: needs --model ORG/NAME@COMMIT; leave it out for what is on this disk")
     if model is None:
         return default_embedder(threads=threads)
     if model in packaged_models():
         return load_embedder(model, threads=threads)
-    folder = Path(model)
-    if not folder.is_dir():
+    if local:
+        return _from_folder(model, Path(model).resolve(), threads=threads)
+    wanted = hub_name(model)
+    if wanted is None:
         known = ", ".join(packaged_models())
-        raise ModelLoadError(f"--model {model}: neither in the package ({known}) nor a folder; download it first")
+        raise ModelLoadError(
+            f"--model {model}: neither in the package ({known}) nor a folder, nor a name that a hub could have"
+        )
+    found = find_on_disk(wanted, download=download)
+    return _from_folder(model, found.folder, threads=threads, name=found.name, revision=found.revision)
+
+
+def _from_folder(asked: str, folder: Path, *, threads: int | None, **known: str) -> Embedder:
     try:
         from models.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415 - torch is an extra
     except ModuleNotFoundError as error:
         raise ModelError(
-            f"--model {model}: needs {error.name}, which the extra brings: pip install"
+            f"--model {asked}: needs {error.name}, which the extra brings: pip install"
             " 'toolsurface[sentence-transformers]'"
         ) from error
-    return SentenceTransformerEmbedder(folder.resolve(), threads=threads or 1)
+    return SentenceTransformerEmbedder(folder, threads=threads or 1, **known)

@@ -3,77 +3,85 @@
 Rules kept here:
 
 1. Only a folder on this disk; nothing is downloaded.
-2. Weights are safetensors. Pickled weights, and modules that are not sentence-transformers' own, would run code of the
-   folder's author: refused by name.
-3. Every file that shapes a vector is digested, so two folders of one identity hold the same bytes.
+2. Weights are safetensors. A pickle anywhere in the folder is refused, used or not: which of two files a loader takes
+   is the loader's affair.
+3. Every file that a loader may read is digested, in nested folders too, so two folders of one identity hold the same
+   bytes. Left out is what none reads: hidden files, prose (`*.md`) and Python code, which is never run.
 
-Not here: loading (`sentence_transformer.py`).
+Not here: what the configuration files say (`folder_settings.py`), loading (`sentence_transformer.py`).
 """
 
 import hashlib
-import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from models.errors import ModelLoadError
-from models.manifest import FilePin
+from models.manifest import MAX_FILES, FilePin, is_file_name
 
 __all__ = ["folder_name", "pins_of"]
 
-_MODULES: Final = "modules.json"
-_READ: Final = frozenset({".json", ".txt", ".model", ".safetensors"})
-_PICKLED: Final = frozenset({".bin", ".pt", ".pth", ".pkl", ".ckpt"})
-_OWN: Final = "sentence_transformers."
-_MAX_MODULES_BYTES: Final = 65_536
+_PICKLED: Final = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib", ".npy", ".npz"})
+_NEVER_READ: Final = frozenset({".md", ".py", ".pyc"})
+_ADAPTER: Final = "adapter_config.json"
+_MAX_DEPTH: Final = 8
 
 
-def folder_name(folder: Path) -> str:
-    """The name that an index records beside the digest: the folder's, as a manifest may hold it."""
-    return re.sub(r"[^a-z0-9._-]+", "-", folder.name.lower()).strip("._-")[:100] or "model"
+def folder_name(name: str) -> str:
+    """The name that an index records beside the digest: a folder's or a hub's, as a manifest may hold it."""
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("._-")[:100] or "model"
 
 
 def pins_of(folder: Path) -> dict[str, FilePin]:
     """The files of a folder that shape its vectors, by their path in it. Raises `ModelLoadError`."""
-    places = [folder, *(folder / path for path in _module_paths(folder) if path)]
     pins: dict[str, FilePin] = {}
-    for place in places:
-        names = sorted(each.name for each in place.iterdir() if each.is_file()) if place.is_dir() else []
-        kinds = {Path(name).suffix for name in names}
-        if kinds & _PICKLED and ".safetensors" not in kinds:
+    for path in _files(folder):
+        name = path.relative_to(folder).as_posix()
+        if path.suffix.lower() in _PICKLED:
             raise ModelLoadError(
-                f"model {folder}: {place.name} holds pickled weights, which can run code; save them as safetensors"
+                f"model {folder}: {name} may be a pickle, which can run code; save the model as safetensors and remove"
+                " the file"
             )
-        for name in names:
-            if Path(name).suffix in _READ:
-                path = place / name
-                pins[path.relative_to(folder).as_posix()] = _pin(path, folder)
+        if path.name == _ADAPTER:
+            raise ModelLoadError(f"model {folder}: {name} changes another model's weights; merge them and save the sum")
+        if path.suffix.lower() in _NEVER_READ:
+            continue
+        if not is_file_name(name):
+            raise ModelLoadError(
+                f"model {folder}: {name!a} cannot be named in a manifest (letters, digits, . _ - in at most 200);"
+                " rename or remove it"
+            )
+        if len(pins) == MAX_FILES:
+            raise ModelLoadError(f"model {folder}: holds more than {MAX_FILES} files; is it a model's own folder?")
+        pins[name] = _pin(path, folder, name)
     if not any(name.endswith(".safetensors") for name in pins):
         raise ModelLoadError(f"model {folder}: holds no weights (*.safetensors)")
     return pins
 
 
-def _module_paths(folder: Path) -> list[str]:
+def _files(folder: Path, *, depth: int = 0) -> Iterator[Path]:
+    """Every file below, hidden ones left out, in a fixed order; links are followed, as a loader does."""
+    if depth > _MAX_DEPTH:
+        raise ModelLoadError(f"model {folder}: nests deeper than {_MAX_DEPTH} folders")
     try:
-        with (folder / _MODULES).open("rb") as file:
-            modules: Any = json.loads(file.read(_MAX_MODULES_BYTES))
-        listed = [(str(one["type"]), str(one["path"])) for one in modules]
+        paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
-        raise ModelLoadError(f"model {folder}: no sentence-transformers folder ({_MODULES} cannot be read)") from error
-    except (ValueError, TypeError, KeyError):
-        raise ModelLoadError(f"model {folder}: {_MODULES} is damaged; copy the folder again") from None
-    for kind, path in listed:
-        if not kind.startswith(_OWN):
-            raise ModelLoadError(f"model {folder}: {_MODULES} asks for code that is not sentence-transformers' own")
-        if path and re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", path) is None:
-            raise ModelLoadError(f"model {folder}: {_MODULES} leads out of the folder")
-    return [path for _, path in listed]
+        raise ModelLoadError(f"model {folder}: cannot be read ({error.strerror})") from error
+    for path in paths:
+        if path.is_dir():
+            yield from _files(path, depth=depth + 1)
+        else:
+            yield path
 
 
-def _pin(path: Path, folder: Path) -> FilePin:
+def _pin(path: Path, folder: Path, name: str) -> FilePin:
     try:
+        # A pipe or a device would block or never end.
+        if not path.is_file():
+            raise FileNotFoundError(2, "no such regular file")
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             return FilePin(sha256=digest, size=file.tell())
     except (OSError, ValueError) as error:
-        raise ModelLoadError(f"model {folder}: {path.name} cannot be read, or is empty") from error
+        raise ModelLoadError(f"model {folder}: {name} cannot be read, or is empty") from error

@@ -7,7 +7,7 @@ Rules kept here:
 2. float32 on the CPU, so that a text's vector does not depend on its neighbours or on the machine's accelerator.
 3. One text set at a time: the tokenizers of transformers may not be shared by threads.
 
-Not here: what a folder may hold (`model_folder.py`), batching, which the library does.
+Not here: what a folder may hold (`model_folder.py`) and say (`folder_settings.py`), batching, which the library does.
 """
 
 from collections.abc import Sequence
@@ -18,25 +18,32 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
+from models.adapters.folder_settings import LENGTHS, read_settings
 from models.adapters.model_folder import folder_name, pins_of
 from models.embedder import Vectors
 from models.errors import EmbeddingError, ModelFileMismatchError, ModelLoadError
 from models.manifest import ModelManifest
 from models.texts import embeddable_texts
 
-__all__ = ["SentenceTransformerEmbedder"]
+__all__ = ["BY_DIGEST", "SentenceTransformerEmbedder"]
 
 _BATCH = 4
 """Texts in one run: fastest on the CPUs measured (40 documents a second against 31 at 32)."""
 _CHARACTERS_PER_TOKEN = 64
-_REVISION = "by digest"
+_PROOF = ("list the files", "send an invoice")
+"""As many words in each, so that a tokenizer which knows none of them is found out."""
+BY_DIGEST = "by digest"
+"""The revision of a model that nobody numbers: its files' digests say which one it is."""
 
 
 class SentenceTransformerEmbedder:
     """A model folder in torch. Threads may share it; they take turns."""
 
-    def __init__(self, folder: Path, *, threads: int = 1) -> None:
-        """`threads` is the cores that embed documents. Raises `ModelLoadError`, `ModelFileMismatchError`."""
+    def __init__(self, folder: Path, *, threads: int = 1, name: str | None = None, revision: str = BY_DIGEST) -> None:
+        """`threads` is the cores that embed documents; `name` and `revision` are what an index records of the model,
+        the folder's own name where none is given. Raises `ModelLoadError`, `ModelFileMismatchError`.
+        """
+        settings = read_settings(folder)
         pins = pins_of(folder)
         try:
             self._model = SentenceTransformer(
@@ -46,25 +53,37 @@ class SentenceTransformerEmbedder:
                 trust_remote_code=False,
                 model_kwargs={"use_safetensors": True, "dtype": "float32"},
             )
-            dimension = len(self._model.encode("warm", show_progress_bar=False))
+            said = self._model.get_embedding_dimension()
+            vectors = np.asarray(self._model.encode(list(_PROOF), show_progress_bar=False))
         except Exception as error:
             raise ModelLoadError(f"model {folder}: cannot be loaded ({type(error).__name__})") from error
         if pins_of(folder) != pins:
             raise ModelFileMismatchError(
                 model=str(folder), file="-", problem="changed while it was loaded; start again"
             )
-        prompts = self._model.prompts
+        if vectors.ndim != 2 or not np.isfinite(vectors).all():
+            raise ModelLoadError(f"model {folder}: its vectors are not finite; copy it again")
+        if np.allclose(vectors[0], vectors[1], rtol=0, atol=1e-4):
+            raise ModelLoadError(
+                f"model {folder}: it tells no text from another; is its tokenizer there? copy it again"
+            )
+        if said != vectors.shape[1]:
+            raise ModelLoadError(
+                f"model {folder}: answers {vectors.shape[1]} dimensions where its modules say {said}; mend the"
+                " dimension in the configuration of its pooling"
+            )
         self._threads = threads
         self._turn = Lock()
+        shown = folder_name(name if name is not None else folder.name)
         self._manifest = ModelManifest(
-            name=folder_name(folder),
-            revision=_REVISION,
+            name=shown,
+            revision=revision,
             licence="see its folder",
-            source=f"folder {folder_name(folder)}",
-            dimension=dimension,
-            max_tokens=int(self._model.max_seq_length or 512),
-            query_prefix=prompts.get("query") or "",
-            document_prefix=prompts.get("document") or prompts.get("passage") or "",
+            source=f"folder {shown}" if name is None else f"hub {shown}",
+            dimension=vectors.shape[1],
+            max_tokens=_longest(folder, settings.max_tokens, self._model.max_seq_length),
+            query_prefix=settings.query_prompt,
+            document_prefix=settings.document_prompt,
             metric="inner_product",
             files=pins,
         )
@@ -99,3 +118,13 @@ class SentenceTransformerEmbedder:
         if vectors.shape != (len(cleaned), self._manifest.dimension) or not np.isfinite(vectors).all():
             raise EmbeddingError(f"model {self._manifest.name}: answered no finite vector for each text")
         return vectors
+
+
+def _longest(folder: Path, said: int | None, loaded: object) -> int:
+    """The longest input in tokens, as the library has understood it. Raises `ModelLoadError`."""
+    if isinstance(loaded, int) and loaded in LENGTHS and said in (None, loaded):
+        return loaded
+    raise ModelLoadError(
+        f"model {folder}: its longest input is not known (or not {LENGTHS[0]} to {LENGTHS[-1]} tokens); say it as"
+        " max_seq_length in sentence_bert_config.json"
+    )

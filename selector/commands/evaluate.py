@@ -84,7 +84,9 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     # Words need no vectors, and those of a large catalog take minutes.
     words_only = set(rankers) == {"lexical"}
     embedder: Embedder = (
-        HashingEmbedder(dimension=8) if words_only else chosen_embedder(arguments.model, threads=arguments.threads)
+        HashingEmbedder(dimension=8)
+        if words_only
+        else chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
     )
     reports: list[SetReport] = []
     compared: list[Pairs] = []

@@ -33,7 +33,7 @@ def _rank(arguments: argparse.Namespace) -> None:
     if not arguments.query.strip():
         raise WrongUseError("QUERY: is blank; say in a few words what is wanted")
     store = store_of(arguments)
-    embedder = chosen_embedder(arguments.model, threads=1)
+    embedder = chosen_embedder(arguments.model, threads=1, download=arguments.model_download)
     library = library_over(store, embedder)
     application = _application(arguments.application, sorted(library.served))
     request = RankRequest(

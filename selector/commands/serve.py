@@ -46,7 +46,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         reason = error.strerror or "cannot be listened on"
         raise CommandFailedError(f"--host {arguments.host} --port {arguments.port}: {reason}") from error
     with bound, ranking_threads(arguments.threads) as threads, ThreadPoolExecutor(1, "load") as loader:
-        embedder = chosen_embedder(arguments.model, threads=arguments.threads)
+        embedder = chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
         library = library_over(store, embedder, budget=arguments.memory, loader=loader)
         app = build_app(
             ranker=Selector(

@@ -51,6 +51,8 @@ def test_an_artefact_cannot_be_changed() -> None:
         SOUND.files["names.json"] = b"[]"  # type: ignore[index]
     with pytest.raises(TypeError):
         SOUND.manifest.files["names.json"] = FileEntry.of(b"")  # type: ignore[index]
+    with pytest.raises(TypeError):
+        SOUND.manifest.model_files["model.onnx"] = "0" * 64  # type: ignore[index]
     with pytest.raises(ValueError, match="read-only"):
         read_contents(SOUND).vectors[0, 0] = 1.0
 
@@ -86,6 +88,36 @@ def test_any_bytes_give_a_manifest_and_a_ledger_or_an_artefact_error(data: bytes
     for read in (read_manifest, partial(read_ledger, application="app")):
         with pytest.raises(ArtefactError):
             read(data)
+
+
+@pytest.mark.parametrize("said", [1, 2, 4])
+def test_another_versions_format_is_one_error_whatever_else_differs(said: int) -> None:
+    told = rf"written by another version of toolsurface \(its format is {said}, read here is 3\); deploy again$"
+    for manifest in ({"format": said}, json.loads(SOUND.manifest.to_bytes()) | {"format": said, "new": 7}):
+        with pytest.raises(ArtefactError, match=told):
+            read_manifest(json.dumps(manifest).encode())
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("model_revision", ""),
+        ("model_revision", "\ud800"),
+        ("model_files", {"model.onnx": "abc"}),
+        ("model_files", {"a b": "0" * 64}),
+        ("model_files", {f"{number}": "0" * 64 for number in range(257)}),
+    ],
+)
+def test_what_no_model_has_is_refused(field: str, value: Any) -> None:
+    changed = json.dumps(json.loads(SOUND.manifest.to_bytes()) | {field: value}).encode()
+    with pytest.raises(ArtefactError, match=rf"^manifest\.json: {field}"):
+        read_manifest(changed)
+
+
+def test_the_largest_model_there_can_be_fits_into_a_manifest() -> None:
+    files = {f"{number:04}".ljust(200, "x"): "0" * 64 for number in range(256)}
+    manifest = SOUND.manifest.model_copy(update={"model_files": files})
+    assert read_manifest(manifest.to_bytes()).model_files == files
 
 
 @given(st.sampled_from(sorted(json.loads(SOUND.manifest.to_bytes()))), json_values)

@@ -12,6 +12,7 @@ import pytest
 from indexer.__main__ import COMMANDS
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.deploying import deploy_catalog
+from models.adapters.local_files import read_packaged_model
 from surface.adapters.command_line import run
 from tests.indexer.samples import catalog_json, tool_json
 
@@ -171,10 +172,13 @@ def test_verify_makes_the_active_release_again_from_its_catalog(
 
 def test_inspect_prints_an_index_version(line: Line, releases: list[str]) -> None:
     said = line("inspect")
+    model = read_packaged_model().manifest
     for part in (
         "app/reader",
-        "tool-minilm-l6-1",
-        "384 dimensions",
+        f"{model.identity}, 384 dimensions, revision {model.revision}",
+        "the model's 2 files, by sha256",
+        model.files["model.onnx"].sha256[:12],
+        model.files["tokenizer.json"].sha256[:12],
         "3, of 3 distinct texts",
         "vectors.npy",
         "send_mail",
@@ -183,8 +187,23 @@ def test_inspect_prints_an_index_version(line: Line, releases: list[str]) -> Non
     older = line.json("inspect", "reader", "--release", releases[0], "--tools", "5")
     assert [tool["name"] for tool in older["tools"]] == ["create_issue"]
     assert older["manifest"]["tools"] == 1
+    assert older["manifest"]["model_revision"] == model.revision
+    assert older["manifest"]["model_files"] == {name: pin.sha256 for name, pin in model.files.items()}
     line("inspect", "nothing", code=2)
     assert "needs one of reader" in line.err
+
+
+def test_a_release_of_another_versions_format_is_said_and_the_next_deploy_puts_it_right(
+    line: Line, place: Path, releases: list[str], catalogs: list[Path]
+) -> None:
+    for path in place.rglob("manifest.json"):
+        path.write_text(json.dumps(json.loads(path.read_bytes()) | {"format": 2}))
+    for command, told in (("inspect", "err"), ("status", "out")):
+        out = line(command, code=1)
+        assert "written by another version of toolsurface" in (line.err if told == "err" else out)
+        assert "deploy again" in (line.err if told == "err" else out)
+    assert "repaired" in line("deploy", catalogs[-1])
+    line("inspect")
 
 
 def test_watch_tells_what_is_active_and_ends_with_what_it_waits_for(line: Line, releases: list[str]) -> None:

@@ -1,76 +1,109 @@
-"""What a sentence-transformers folder may hold, and how `--model` is chosen; none of it needs torch."""
+"""What a sentence-transformers folder may hold; none of it needs torch."""
 
 from __future__ import annotations
 
-import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from models import ModelError, ModelLoadError
-from models.adapters.choice import chosen_embedder
-from models.adapters.local_files import packaged_models
+from models import ModelLoadError
 from models.adapters.model_folder import folder_name, pins_of
-
-OWN = "sentence_transformers.models.Transformer"
-
-
-def folder(tmp_path: Path, *, kind: str = OWN, path: str = "", weights: str = "model.safetensors") -> Path:
-    (tmp_path / "modules.json").write_text(json.dumps([{"type": kind, "path": path}]))
-    (tmp_path / weights).write_bytes(b"weights")
-    (tmp_path / "README.md").write_text("prose")
-    return tmp_path
+from models.manifest import MAX_FILES
 
 
-def test_every_file_that_shapes_a_vector_is_digested_and_prose_is_not(tmp_path: Path) -> None:
-    pooled = folder(tmp_path, path="1_Pooling")
-    (pooled / "1_Pooling").mkdir()
-    (pooled / "1_Pooling" / "config.json").write_text("{}")
-    before = pins_of(pooled)
-    assert sorted(before) == ["1_Pooling/config.json", "model.safetensors", "modules.json"]
-    (pooled / "1_Pooling" / "config.json").write_text("[]")
-    assert pins_of(pooled)["1_Pooling/config.json"] != before["1_Pooling/config.json"]
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    model = tmp_path / "model"
+    (model / "1_Pooling" / "inner").mkdir(parents=True)
+    for name in ("model.safetensors", "modules.json", "1_Pooling/config.json", "1_Pooling/inner/table.h5", "spiece"):
+        (model / name).write_bytes(b"content")
+    for name in ("README.md", "modeling_own.py", ".gitattributes"):
+        (model / name).write_bytes(b"never read")
+    (model / ".cache").mkdir()
+    (model / ".cache" / "weights.bin").write_bytes(b"never read")
+    return model
+
+
+def test_every_file_that_a_loader_may_read_is_digested_however_deep_it_lies(folder: Path) -> None:
+    before = pins_of(folder)
+    assert sorted(before) == [
+        "1_Pooling/config.json",
+        "1_Pooling/inner/table.h5",
+        "model.safetensors",
+        "modules.json",
+        "spiece",
+    ]
+    for name in before:
+        (folder / name).write_bytes(b"changed")
+        assert pins_of(folder)[name] != before[name]
+        (folder / name).write_bytes(b"content")
+    assert pins_of(folder) == before
+
+
+def test_what_no_loader_reads_changes_nothing(folder: Path) -> None:
+    before = pins_of(folder)
+    for name in ("README.md", "modeling_own.py", ".gitattributes", ".cache/weights.bin"):
+        (folder / name).write_bytes(b"changed")
+    assert pins_of(folder) == before
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
-    [
-        ({"weights": "pytorch_model.bin"}, "holds pickled weights"),
-        ({"kind": "os.system"}, "asks for code that is not"),
-        ({"path": "../other"}, "leads out of the folder"),
-        ({"weights": "config.json"}, "holds no weights"),
-    ],
+    "name",
+    ["pytorch_model.bin", "1_Pooling/pytorch_model.bin", "1_Pooling/inner/x.pt", "a.PKL", "old/model.ckpt", "w.pth"],
 )
-def test_a_folder_that_could_run_code_or_has_no_weights_is_refused(
-    tmp_path: Path, changed: dict[str, str], told: str
-) -> None:
-    with pytest.raises(ModelLoadError, match=told):
-        pins_of(folder(tmp_path, **changed))
+def test_a_pickle_is_refused_wherever_it_lies_and_whatever_lies_beside_it(folder: Path, name: str) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(b"\x80\x04.")
+    with pytest.raises(ModelLoadError, match=rf"{name} may be a pickle.*safetensors and remove"):
+        pins_of(folder)
 
 
-@pytest.mark.parametrize("modules", [None, "{", "[7]", "[{}]"])
-def test_what_is_no_such_folder_is_said(tmp_path: Path, modules: str | None) -> None:
-    if modules is not None:
-        (tmp_path / "modules.json").write_text(modules)
-    with pytest.raises(ModelLoadError, match=r"modules\.json"):
-        pins_of(tmp_path)
+def _many(folder: Path) -> None:
+    for number in range(MAX_FILES + 1):
+        (folder / f"shard-{number}.json").write_bytes(b"{}")
+
+
+def _deep(folder: Path) -> None:
+    (folder / "loop").symlink_to(folder, target_is_directory=True)
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "an adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}"), "changes another model's weights"),
+    "a nested adapter": (
+        lambda folder: (folder / "1_Pooling" / "adapter_config.json").write_text("{}"),
+        "changes another model's weights",
+    ),
+    "an empty file": (lambda folder: (folder / "config.json").write_bytes(b""), r"config\.json cannot be read, or is"),
+    "a link to nothing": (lambda folder: (folder / "config.json").symlink_to("gone"), r"config\.json cannot be read"),
+    "a pipe": (lambda folder: os.mkfifo(folder / "config.json"), r"config\.json cannot be read"),
+    "an odd name": (lambda folder: (folder / "a\nb.json").write_bytes(b"{}"), r"'a\\nb\.json' cannot be named"),
+    "a name that is no text": (
+        lambda folder: Path(os.fsdecode(bytes(folder) + b"/\xff")).write_bytes(b"x"),
+        "be named",
+    ),
+    "too many files": (_many, f"more than {MAX_FILES} files"),
+    "a folder in itself": (_deep, "nests deeper"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "holds no weights"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_folder_that_cannot_be_pinned_is_refused_in_one_sentence(folder: Path, kind: str) -> None:
+    spoil, told = HOSTILE[kind]
+    spoil(folder)
+    with pytest.raises(ModelLoadError, match=told) as refused:
+        pins_of(folder)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match="No such file"):
+        pins_of(tmp_path / "gone")
 
 
 def test_a_folders_name_becomes_a_models_name() -> None:
-    assert folder_name(Path("/x/BGE small (v1.5)")) == "bge-small-v1.5"
-    assert folder_name(Path("/x/…")) == "model"
-
-
-def test_a_model_of_the_package_is_chosen_by_name() -> None:
-    name = packaged_models()[0]
-    assert chosen_embedder(name, threads=1).manifest.name == name
-
-
-def test_a_model_that_is_nowhere_is_said_with_the_names_there_are() -> None:
-    with pytest.raises(ModelLoadError, match="--model org/none: neither in the package"):
-        chosen_embedder("org/none", threads=1)
-
-
-def test_a_folder_without_the_extra_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"pip install 'toolsurface\[sentence-transformers\]'"):
-        chosen_embedder(str(tmp_path), threads=1)
+    assert folder_name("BGE small (v1.5)") == "bge-small-v1.5"
+    assert folder_name("org/Name") == "org-name"
+    assert folder_name("…") == "model"

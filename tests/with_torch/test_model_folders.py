@@ -1,0 +1,119 @@
+"""Folders that torch really loads: spoiled ones are one error each, and a hub's cache is a folder like any other."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copytree
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from models import ModelLoadError
+from models.adapters.choice import chosen_embedder
+from models.adapters.onnx import default_embedder
+from models.adapters.sentence_transformer import SentenceTransformerEmbedder
+from tests.with_torch.default_in_torch import default_as_a_folder
+from tests.with_torch.published import published
+
+COMMIT = "8b3219a92973c328a8e22fadcfa821b5dc75636a"
+TEXTS = [
+    "delete a file",
+    "Send an invoice to a customer.\nTakes a customer and an amount in cents.",
+    "naïve café 東京 🚀 list_files createIssue get-user-by-id",
+    "",
+    "word " * 400,
+]
+
+
+def _longer_than_its_positions(folder: Path) -> None:
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 100000}')
+
+
+def _spoiled_weights(value: float) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        weights = load_file(folder / "model.safetensors")
+        weights["embeddings.LayerNorm.weight"] = np.full_like(weights["embeddings.LayerNorm.weight"], value)
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+    return spoil
+
+
+def _wrong_dimension(folder: Path) -> None:
+    pooling = folder / "1_Pooling" / "config.json"
+    pooling.write_text(json.dumps(json.loads(pooling.read_text()) | {"word_embedding_dimension": 768}))
+
+
+def _own_code(folder: Path) -> None:
+    config = folder / "config.json"
+    config.write_text(
+        json.dumps({"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}})
+    )
+    (folder / "own.py").write_text("import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n")
+
+
+SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "torn weights": (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "cannot be loaded"),
+    "weights that are not finite": (_spoiled_weights(float("nan")), "not finite"),
+    "infinite weights": (_spoiled_weights(float("inf")), "not finite"),
+    "a longest input that it has no positions for": (_longer_than_its_positions, "max_seq_length: must be 3 to 512"),
+    "another dimension": (_wrong_dimension, "answers 384 dimensions where its modules say 768"),
+    "code of its own": (_own_code, "cannot be loaded"),
+    "no tokenizer": (
+        lambda folder: [(folder / name).unlink() for name in ("tokenizer.json", "vocab.txt")],
+        "tells no text from another",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SPOILED)
+def test_a_spoiled_folder_is_refused_in_one_sentence_and_runs_nothing(tmp_path: Path, kind: str) -> None:
+    folder = copytree(published(), tmp_path / "spoiled")
+    spoil, told = SPOILED[kind]
+    spoil(folder)
+    with pytest.raises(ModelLoadError, match=told) as refused:
+        SentenceTransformerEmbedder(folder)
+    assert "\n" not in str(refused.value)
+    assert not (folder / "ran").exists()
+
+
+@pytest.fixture
+def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The published model as Hugging Face's own tools lay it out: blobs, links to them by commit, what `main` is."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    model = tmp_path / "models--org--Tiny"
+    snapshot = model / "snapshots" / COMMIT
+    for number, file in enumerate(path for path in sorted(published().rglob("*")) if path.is_file()):
+        link = snapshot / file.relative_to(published())
+        link.parent.mkdir(parents=True, exist_ok=True)
+        blob = model / "blobs" / f"{number:064x}"
+        blob.parent.mkdir(exist_ok=True)
+        blob.write_bytes(file.read_bytes())
+        link.symlink_to(os.path.relpath(blob, link.parent))
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(COMMIT)
+    return snapshot
+
+
+def test_a_hubs_name_is_the_model_of_its_commit(hub_cache: Path) -> None:
+    folder = SentenceTransformerEmbedder(published())
+    for asked in ("org/Tiny", f"org/Tiny@{COMMIT}"):
+        embedder = chosen_embedder(asked, threads=1)
+        assert (embedder.manifest.name, embedder.manifest.revision) == ("org-tiny", COMMIT)
+        assert embedder.manifest.files == folder.manifest.files
+        np.testing.assert_allclose(embedder.embed_queries(TEXTS), folder.embed_queries(TEXTS), atol=1e-5)
+
+
+def test_the_default_model_is_what_torch_makes_of_its_weights(tmp_path: Path) -> None:
+    ours = default_embedder(threads=1)
+    reference = SentenceTransformerEmbedder(default_as_a_folder(published(), tmp_path / "default"))
+    assert ours.manifest.dimension == reference.manifest.dimension
+    assert ours.manifest.max_tokens == reference.manifest.max_tokens
+    for embed, other in (
+        (ours.embed_queries, reference.embed_queries),
+        (ours.embed_documents, reference.embed_documents),
+    ):
+        np.testing.assert_allclose(embed(TEXTS), other(TEXTS), atol=1e-4)
