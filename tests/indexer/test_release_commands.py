@@ -202,7 +202,7 @@ def test_a_release_of_another_versions_format_is_said_and_the_next_deploy_puts_i
         out = line(command, code=1)
         assert "written by another version of toolsurface" in (line.err if told == "err" else out)
         assert "deploy again" in (line.err if told == "err" else out)
-    assert "repaired" in line("deploy", catalogs[-1])
+    assert "is active; embedded 3 texts" in line("deploy", catalogs[-1])
     line("inspect")
 
 

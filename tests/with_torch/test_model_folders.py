@@ -55,6 +55,11 @@ def _own_code(folder: Path) -> None:
     (folder / "own.py").write_text("import pathlib\npathlib.Path(__file__).with_name('ran').touch()\n")
 
 
+def _no_tokenizer(folder: Path) -> None:
+    for name in ("tokenizer.json", "vocab.txt"):
+        (folder / name).unlink()
+
+
 SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     "torn weights": (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "cannot be loaded"),
     "weights that are not finite": (_spoiled_weights(float("nan")), "not finite"),
@@ -62,10 +67,7 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a longest input that it has no positions for": (_longer_than_its_positions, "max_seq_length: must be 3 to 512"),
     "another dimension": (_wrong_dimension, "answers 384 dimensions where its modules say 768"),
     "code of its own": (_own_code, "cannot be loaded"),
-    "no tokenizer": (
-        lambda folder: [(folder / name).unlink() for name in ("tokenizer.json", "vocab.txt")],
-        "tells no text from another",
-    ),
+    "no tokenizer": (_no_tokenizer, "tells no text from another"),
 }
 
 
