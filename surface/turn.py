@@ -63,6 +63,10 @@ class Turn:
         """What the step that emitted these calls advertised: what of them may run."""
         return self.plan.names
 
+    def name_of(self, call_id: str) -> str:
+        """What the model called; raises TranscriptError as `answer` does."""
+        return self._call(call_id).name
+
     def runs(self, call_id: str) -> bool:
         """Whether this call is of a tool that is active in this turn; raises TranscriptError as `answer` does."""
         name = self._call(call_id).name

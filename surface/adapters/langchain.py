@@ -10,7 +10,7 @@ execution of the graph: a new input starts a new run, whatever resumes the old o
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, cast
@@ -35,10 +35,12 @@ from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool, 
 from surface.adapters.langchain_tools import ClosedDirectTool, langchain_tool, native_tool
 from surface.adapters.langgraph_journal import Journal
 from surface.adapters.sync_bridge import run_aside, run_blocking
+from surface.catalog_rules import shown
 from surface.controller import DeferredAgentToolSurface
 from surface.errors import ConfigurationError, TranscriptError
 from surface.mounted_run import MountedRun, Pins
 from surface.prepared_step import PrepareStep
+from surface.registry import CheckedSurface
 
 UNNAMED_RUN = "unnamed-run"
 """The run of a graph that was already under way when the middleware came into it."""
@@ -94,8 +96,6 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
             raise ConfigurationError(
                 f"controller: speaks {controller.dialect.name}; make it with dialect=LANGCHAIN_MESSAGES"
             )
-        if isinstance(surface, str):
-            controller.registry.surface(surface)
         self._controller = controller
         self._surface = surface
         self._run_id = run_id
@@ -103,7 +103,11 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         self._prepare_step = prepare_step
         self._seen: dict[tuple[str, str], None] = {}
         """Calls (run id, call id) that this process saw a model write, or an attempt at which it saw end."""
-        self.tools = _registered(controller)
+        self.tools = _registered(
+            [controller.registry.surface(surface)]
+            if isinstance(surface, str)
+            else controller.registry.surfaces.values()
+        )
 
     @hook_config(can_jump_to=["tools"])
     def before_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002
@@ -147,13 +151,16 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         with self._attempt(gated) as attempt:
             restarted = attempt.unseen
             if attempt.journal is not None:
-                restarted = restarted and attempt.journal.begun()
-                if not restarted:
-                    attempt.journal.note()
+                restarted = attempt.journal.begin() and restarted
             native = gated.native
-            if native is None:
-                return cast("Answered", handler(gated.supplied(restarted=restarted)))
-            return _raised(run_blocking(gated.run_native(native, execute, restarted=restarted)))
+            try:
+                if native is None:
+                    return cast("Answered", handler(gated.supplied(restarted=restarted)))
+                return _raised(run_blocking(gated.run_native(native, execute, restarted=restarted)))
+            except GraphBubbleUp:
+                if attempt.journal is not None:
+                    attempt.journal.suspend()
+                raise
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
@@ -167,13 +174,16 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         with self._attempt(gated) as attempt:
             restarted = attempt.unseen
             if attempt.journal is not None:
-                restarted = restarted and await attempt.journal.abegun()
-                if not restarted:
-                    await attempt.journal.anote()
+                restarted = await attempt.journal.abegin() and restarted
             native = gated.native
-            if native is None:
-                return cast("Answered", await handler(gated.supplied(restarted=restarted)))
-            return _raised(await gated.run_native(native, handler, restarted=restarted))
+            try:
+                if native is None:
+                    return cast("Answered", await handler(gated.supplied(restarted=restarted)))
+                return _raised(await gated.run_native(native, handler, restarted=restarted))
+            except GraphBubbleUp:
+                if attempt.journal is not None:
+                    await attempt.journal.asuspend()
+                raise
 
     def _mount(self, state: Any, runtime: Any) -> MountedRun:
         run_id = state.get("toolsurface_run", UNNAMED_RUN) if self._run_id is None else self._run_id(runtime)
@@ -199,6 +209,12 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         if answered is not None:
             return answered
         turn = await run.open_turn(messages[: at + 1])
+        if turn.name_of(str(call_id)) != name:
+            # The gate and what a restart finds are those of the name in the messages, so no other one may run (REP-2).
+            raise ConfigurationError(
+                f"middleware: one that stands before DeferredTools made a call of {shown(name)} out of another name; "
+                "let it change what the model says instead (after_model), or leave the name as it is"
+            )
         return GatedCall(turn=turn, request=request, call_id=str(call_id), name=name)
 
     @contextmanager
@@ -231,13 +247,21 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
             self._seen.pop(next(iter(self._seen)), None)
 
 
-def _registered(controller: DeferredAgentToolSurface) -> list[BaseTool]:
+def _registered(surfaces: Collection[CheckedSurface]) -> list[BaseTool]:
     """What the agent itself is made with: the search tool, and what LangChain must know of tools that end the run."""
     tools: dict[str, BaseTool] = {}
-    for made in controller.registry.surfaces.values():
+    direct: dict[str, BaseTool] = {}
+    for made in surfaces:
         tools[made.search.name] = closed_tool(made.search)
         natives = map(native_tool, made.catalog.tools.values())
-        tools |= {each.name: ClosedDirectTool.of(each) for each in natives if each is not None and each.return_direct}
+        direct |= {each.name: each for each in natives if each is not None and each.return_direct}
+    for name, native in direct.items():
+        if any(name in made.catalog and native_tool(made.catalog.tools[name]) is not native for made in surfaces):
+            raise ConfigurationError(
+                f"tool {shown(name)}: returns directly on one surface and is another tool on another one, which one "
+                "agent cannot tell apart; give it another name there, or each surface an agent of its own"
+            )
+        tools[name] = ClosedDirectTool.of(native)
     return list(tools.values())
 
 

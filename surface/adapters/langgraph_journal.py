@@ -2,13 +2,15 @@
 
 LangGraph runs an unanswered call again on resume, without saying whether it had begun. So before a tool that may not
 run twice begins, a note goes into the checkpoint's pending writes, under a task of its own that no graph has; it is
-gone with the checkpoint. A tool that suspended itself with `interrupt()` is LangGraph's to run again.
+gone with the checkpoint. A tool that suspended itself with `interrupt()` is LangGraph's to run again, once for each
+time that it did: that is a note, too, because LangGraph keeps its own mark of an interrupt after it is resumed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -16,9 +18,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 _CHECKPOINTER = "__pregel_checkpointer"
-"""Where LangGraph hands a graph's checkpointer to what runs inside it. Without it nothing is remembered."""
-_INTERRUPT = "__interrupt__"
+"""Where LangGraph hands a graph's checkpointer to what runs inside it: no public name leads there. Where a release
+moved it nothing would be remembered, and the tests that kill a process inside a handler fail on that release."""
 _BEGUN = "toolsurface_begun"
+_SUSPENDED = "toolsurface_suspended"
 _NOTES = UUID("5b0c3f0e-6f0a-4f53-9d6f-3c0d5a4e2f61")
 
 
@@ -44,32 +47,42 @@ class Journal:
         where = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
         return cls(saver=saver, config={"configurable": where}, task_id=info.task_id, call_id=call_id)
 
-    def begun(self) -> bool:
-        """Whether an earlier process let this call begin and did not see it suspended."""
-        return self._reads_begun(self.saver.get_tuple(self.config))
+    def begin(self) -> bool:
+        """Remembers that the call begins now, once that is stored; true where an earlier attempt has begun.
 
-    async def abegun(self) -> bool:
+        An attempt that was seen suspended counts for none.
+        """
+        attempt, begun = self._reads(self.saver.get_tuple(self.config))
+        if not begun:
+            self.saver.put_writes(self.config, self._writes(_BEGUN), self._note_id(_BEGUN, attempt))
+        return begun
+
+    async def abegin(self) -> bool:
         """The same, for an async graph."""
-        return self._reads_begun(await self.saver.aget_tuple(self.config))
+        attempt, begun = self._reads(await self.saver.aget_tuple(self.config))
+        if not begun:
+            await self.saver.aput_writes(self.config, self._writes(_BEGUN), self._note_id(_BEGUN, attempt))
+        return begun
 
-    def note(self) -> None:
-        """Remembers that the call begins now; returns once that is stored."""
-        self.saver.put_writes(self.config, self._writes, self._note_id)
+    def suspend(self) -> None:
+        """Remembers that the attempt that has begun waits for somebody; a later one may begin."""
+        attempt, _ = self._reads(self.saver.get_tuple(self.config))
+        self.saver.put_writes(self.config, self._writes(_SUSPENDED), self._note_id(_SUSPENDED, attempt))
 
-    async def anote(self) -> None:
+    async def asuspend(self) -> None:
         """The same, for an async graph."""
-        await self.saver.aput_writes(self.config, self._writes, self._note_id)
+        attempt, _ = self._reads(await self.saver.aget_tuple(self.config))
+        await self.saver.aput_writes(self.config, self._writes(_SUSPENDED), self._note_id(_SUSPENDED, attempt))
 
-    @property
-    def _note_id(self) -> str:
-        return str(uuid5(_NOTES, f"{self.task_id} {self.call_id}"))
+    def _note_id(self, what: str, attempt: int) -> str:
+        return str(uuid5(_NOTES, f"{self.task_id} {self.call_id} {what} {attempt}"))
 
-    @property
-    def _writes(self) -> Sequence[tuple[str, Any]]:
-        return [(_BEGUN, self.call_id)]
+    def _writes(self, what: str) -> Sequence[tuple[str, Any]]:
+        return [(what, self.call_id)]
 
-    def _reads_begun(self, found: CheckpointTuple | None) -> bool:
+    def _reads(self, found: CheckpointTuple | None) -> tuple[int, bool]:
+        """The number of the attempt that is next or under way, counted from 0, and whether it has begun."""
         writes = (found.pending_writes if found is not None else None) or []
-        noted = any((task, channel) == (self._note_id, _BEGUN) for task, channel, _ in writes)
-        suspended = any((task, channel) == (self.task_id, _INTERRUPT) for task, channel, _ in writes)
-        return noted and not suspended
+        noted = {task for task, channel, _ in writes if channel in (_BEGUN, _SUSPENDED)}
+        attempt = next(number for number in count() if self._note_id(_SUSPENDED, number) not in noted)
+        return attempt, self._note_id(_BEGUN, attempt) in noted

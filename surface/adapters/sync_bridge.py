@@ -10,11 +10,16 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from surface.worker_thread import in_thread
 
 T = TypeVar("T")
+
+
+_NAME = "toolsurface-loop"
 
 
 class _Background:
@@ -29,7 +34,7 @@ class _Background:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="toolsurface-loop", daemon=True)
+                self._thread = threading.Thread(target=_run_for_ever, args=(self._loop,), name=_NAME, daemon=True)
                 self._thread.start()
             return self._loop
 
@@ -37,6 +42,14 @@ class _Background:
     def is_here(self) -> bool:
         """Whether the caller runs on the loop's own thread, which therefore cannot wait for it."""
         return self._thread is threading.current_thread()
+
+
+def _run_for_ever(loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        # asyncio lets SystemExit and KeyboardInterrupt of a task through, after the task has taken them to whoever
+        # waits for it; the work of everybody else goes on.
+        with suppress(SystemExit, KeyboardInterrupt):
+            loop.run_forever()
 
 
 _background = _Background()
@@ -66,7 +79,12 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
 
 def _run_elsewhere(work: Coroutine[Any, Any, T]) -> T:
     ended: list[T | BaseException] = []
-    thread = threading.Thread(target=lambda: ended.append(_outcome(lambda: asyncio.run(work))), name="toolsurface-run")
+    context = copy_context()
+
+    def run() -> None:
+        ended.append(_outcome(lambda: context.run(asyncio.run, work)))
+
+    thread = threading.Thread(target=run, name="toolsurface-run")
     thread.start()
     thread.join()
     return _settled(ended[0])
