@@ -18,6 +18,7 @@ from langchain_core.messages import (
     AIMessageChunk,
     BaseMessage,
     HumanMessage,
+    SystemMessage,
     ToolCallChunk,
     ToolMessage,
     messages_from_dict,
@@ -42,6 +43,8 @@ class ScriptedChatModel(BaseChatModel):
 
     turns: list[Sequence[ScriptedCall] | str]
     advertised: list[tuple[str, ...]] = Field(default_factory=list)
+    instructed: list[str] = Field(default_factory=list)
+    """The system message of each request that had one."""
     bound: tuple[dict[str, Any], ...] = ()
 
     @property
@@ -51,7 +54,7 @@ class ScriptedChatModel(BaseChatModel):
     def bind_tools(self, tools: Sequence[Any], **_: Any) -> Runnable[Any, AIMessage]:
         # Everything is shared with the model that the test holds, but for what is bound.
         shared = self.model_copy(update={"bound": tuple(map(convert_to_openai_tool, tools))})
-        shared.turns, shared.advertised = self.turns, self.advertised
+        shared.turns, shared.advertised, shared.instructed = self.turns, self.advertised, self.instructed
         return shared
 
     def _generate(
@@ -91,6 +94,7 @@ class ScriptedChatModel(BaseChatModel):
 
     def _say(self, messages: Sequence[BaseMessage]) -> AIMessage:
         self.advertised.append(tuple(tool["function"]["name"] for tool in self.bound))
+        self.instructed.extend(message.text for message in messages if isinstance(message, SystemMessage))
         turn = self.turns.pop(0)
         if isinstance(turn, str):
             return AIMessage(turn)
@@ -107,8 +111,9 @@ class ScriptedChatModel(BaseChatModel):
 class LangChainHarness:
     """Drives `create_agent` in one of the four ways that an application may."""
 
-    def __init__(self, how: How) -> None:
+    def __init__(self, how: How, *, middleware: type[DeferredTools] = DeferredTools) -> None:
         self._how = how
+        self._middleware = middleware
 
     @property
     def carries(self) -> frozenset[PartKind]:
@@ -125,7 +130,7 @@ class LangChainHarness:
         context: Any = None,
     ) -> LangChainSession:
         controller = scenario.controller(LANGCHAIN_MESSAGES)
-        middleware = DeferredTools(controller, surface=surface, run_id=lambda _runtime: run_id, pins=pins)
+        middleware = self._middleware(controller, surface=surface, run_id=lambda _runtime: run_id, pins=pins)
         model = ScriptedChatModel(turns=[])
         agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
         stored = [HumanMessage("Do something useful.")] if history is None else messages_from_dict(json.loads(history))

@@ -5,7 +5,7 @@ All of them drive a real dialect; each differs from it in the one way that its n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,9 +15,32 @@ from surface.adapters.openai_responses import OPENAI_RESPONSES, OpenAIResponses
 from surface.call import CallAnswer
 from surface.catalog import ManifestEntry
 from surface.mounted_run import Pins
-from surface.testing import DialectHarness, OpenAIChatVoice, OpenAIResponsesVoice, Scenario
+from surface.testing import AdapterConformance, DialectHarness, Harness, OpenAIChatVoice, OpenAIResponsesVoice, Scenario
 from surface.testing.dialect_harness import DialectSession
 from surface.transcript import Transcript
+
+HIDDEN = "test_a_hidden_call_never_executes_through_any_path"
+INHERITS = "test_another_run_and_another_surface_inherit_nothing"
+FIRST = "test_the_first_step_advertises_the_search_tool_the_always_on_tools_and_the_pins"
+RESTORES = "test_a_restart_restores_the_activation_without_a_new_search"
+EVIDENCE = "test_the_evidence_is_complete_and_holds_no_content"
+
+
+def failing(harness: Callable[[], Harness]) -> set[str]:
+    """The methods of the suite that an adapter fails."""
+
+    class Suite(AdapterConformance):
+        def harness(self) -> Harness:
+            return harness()
+
+    failed = set()
+    for method in dir(Suite):
+        if method.startswith("test_"):
+            try:
+                getattr(Suite(), method)()
+            except AssertionError:
+                failed.add(method)
+    return failed
 
 
 class Whole(DialectHarness):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,6 @@ from surface.failure import failure_parts
 from surface.testing import (
     AdapterConformance,
     AnthropicVoice,
-    Harness,
     OpenAIChatVoice,
     OpenAIResponsesVoice,
     ScriptedCall,
@@ -38,36 +37,13 @@ from surface.testing import (
 )
 from surface.transcript import Transcript
 from tests.surface import broken_harnesses as broken
+from tests.surface.broken_harnesses import EVIDENCE, FIRST, HIDDEN, INHERITS, RESTORES, failing
 
 SPOKEN: Mapping[str, tuple[Dialect, Voice]] = {
     "anthropic": (ANTHROPIC_MESSAGES, AnthropicVoice()),
     "chat": (OPENAI_CHAT, OpenAIChatVoice()),
     "responses": (OPENAI_RESPONSES, OpenAIResponsesVoice()),
 }
-
-
-def failing(harness: Callable[[], Harness]) -> set[str]:
-    """The methods of the suite that an adapter fails."""
-
-    class Suite(AdapterConformance):
-        def harness(self) -> Harness:
-            return harness()
-
-    failed = set()
-    for method in dir(Suite):
-        if method.startswith("test_"):
-            try:
-                getattr(Suite(), method)()
-            except AssertionError:
-                failed.add(method)
-    return failed
-
-
-HIDDEN = "test_a_hidden_call_never_executes_through_any_path"
-INHERITS = "test_another_run_and_another_surface_inherit_nothing"
-FIRST = "test_the_first_step_advertises_the_search_tool_the_always_on_tools_and_the_pins"
-RESTORES = "test_a_restart_restores_the_activation_without_a_new_search"
-EVIDENCE = "test_the_evidence_is_complete_and_holds_no_content"
 
 
 def test_the_unbroken_adapters_fail_nothing() -> None:

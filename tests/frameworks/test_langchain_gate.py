@@ -1,0 +1,235 @@
+"""The gate of the LangChain middleware: what it lets through, and that nothing runs where it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware.types import AgentMiddleware
+from langchain.tools import tool as lc_tool
+from langchain_core.messages import HumanMessage
+from langgraph.prebuilt.tool_node import ToolCallRequest
+
+from surface import ConfigurationError, StepChanges, StepView, Surface, create_deferred_agent_tool_surface
+from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langchain_tool
+from surface.search_tool import DEFAULT_NAME as SEARCH
+from surface.testing import Harness
+from tests.frameworks import broken_langchain as broken
+from tests.frameworks.langchain_agents import Agent, NamesInTheQuery, Turns, agent_of, answers, call, search
+from tests.frameworks.langchain_harness import LangChainHarness, ScriptedChatModel
+from tests.surface.broken_harnesses import FIRST, HIDDEN, INHERITS, RESTORES, failing
+
+BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+
+
+class Renames(AgentMiddleware[Any, Any, Any]):
+    """Makes one call out of another before the gate sees it."""
+
+    def __init__(self, written: str, made: str) -> None:
+        super().__init__()
+        self._written, self._made = written, made
+
+    def _renamed(self, request: ToolCallRequest) -> ToolCallRequest:
+        asked = request.tool_call
+        return request.override(tool_call={**asked, "name": self._made}) if asked["name"] == self._written else request
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return handler(self._renamed(request))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return await handler(self._renamed(request))
+
+
+@pytest.mark.rule("REP-2")
+@pytest.mark.parametrize("written", ["look", "nobody", SEARCH])
+@BOTH
+async def test_a_call_that_an_outer_middleware_renamed_runs_nothing_and_says_who_did_it(written: str, how: str) -> None:
+    ran: list[str] = []
+
+    @lc_tool
+    def look() -> str:
+        """Looks."""
+        ran.append("look")
+        return "seen"
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    agent = agent_of([look, pay], before=[Renames(written, "pay")], always_on=["look"])
+    with pytest.raises(ConfigurationError, match=r"^middleware: .* made a call of pay out of another name"):
+        await agent.ask([[call(written)], "Done."], how)
+    assert ran == []
+
+
+@pytest.mark.rule("ACT-7")
+@BOTH
+async def test_the_applications_prepare_step_narrows_instructs_and_settles_each_step(how: str) -> None:
+    ran: list[str] = []
+
+    @lc_tool
+    def look() -> str:
+        """Looks."""
+        ran.append("look")
+        return "seen"
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    seen: list[tuple[Any, tuple[str, ...]]] = []
+
+    def prepare(view: StepView) -> StepChanges:
+        seen.append((view.context, view.active))
+        return StepChanges(active_tools=["look"], instructions="Only look.")
+
+    agent = agent_of([look, pay], deferred={"prepare_step": prepare, "pins": ["look"]})
+    turns: Turns = [[search("pay")], [call("pay"), call("look")], "Done."]
+    _, refused, looked = answers(await agent.ask(turns, how, context="Ada"))
+    assert agent.model.advertised == [(SEARCH, "look")] * 3
+    assert '"reason":"narrowed"' in refused.text
+    assert looked.text == "seen"
+    assert ran == ["look"]
+    assert ("Ada", (SEARCH, "pay", "look")) in seen
+    assert {context for context, _ in seen} == {"Ada"}
+    assert agent.model.instructed == ["Only look."] * 3
+
+
+@dataclass
+class Asker:
+    """The application's own context of a run."""
+
+    desk: str
+
+
+@pytest.mark.rule("REG-1", "ACT-5")
+@BOTH
+async def test_one_middleware_serves_each_run_on_its_own_surface_and_no_selection_crosses(how: str) -> None:
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        return "paid"
+
+    @lc_tool
+    def look() -> str:
+        """Looks."""
+        return "seen"
+
+    paying, looking = langchain_tool(pay), langchain_tool(look)
+    controller = create_deferred_agent_tool_surface(
+        application="test",
+        surfaces=[Surface(key="front", tools=[paying, looking]), Surface(key="back", tools=[looking])],
+        dialect=LANGCHAIN_MESSAGES,
+        ranker=NamesInTheQuery(),
+    )
+    model = ScriptedChatModel(turns=[])
+    middleware = DeferredTools(controller, surface=lambda runtime: runtime.context.desk)
+    agent = Agent(create_agent(model, middleware=[middleware], context_schema=Asker), model)
+    front = await agent.ask([[search("pay look")], [call("pay")], "Done."], how, context=Asker("front"))
+    assert answers(front)[-1].text == "paid"
+    # The whole history of the front, under a run of the back: nothing of it is active there.
+    model.advertised.clear()
+    model.turns.extend([[call("look")], [call("pay")], "Done."])
+    back = await agent.move({"messages": [*front, HumanMessage("And?")]}, how, context=Asker("back"))
+    assert model.advertised[0] == (SEARCH,)
+    hidden, unknown = answers(back)[-2:]
+    assert "SEARCH_REQUIRED" in hidden.text
+    assert "UNKNOWN_TOOL" in unknown.text
+
+
+def test_a_name_that_returns_directly_on_one_surface_alone_is_refused_for_one_agent_and_not_for_two() -> None:
+    def answer() -> str:
+        """Answers."""
+        return "42"
+
+    direct, plain = (langchain_tool(lc_tool(answer, return_direct=ends)) for ends in (True, False))
+    controller = create_deferred_agent_tool_surface(
+        application="test",
+        surfaces=[Surface(key="front", tools=[direct]), Surface(key="back", tools=[plain])],
+        dialect=LANGCHAIN_MESSAGES,
+    )
+    with pytest.raises(ConfigurationError, match=r"^tool answer: returns directly on one surface"):
+        DeferredTools(controller, surface=lambda runtime: runtime.context)
+    registered = {
+        key: [each.name for each in DeferredTools(controller, surface=key).tools] for key in ("front", "back")
+    }
+    assert registered == {"front": [SEARCH, "answer"], "back": [SEARCH]}
+
+
+class Ungated(DeferredTools):
+    """Advertises, and lets every call through."""
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return handler(request)
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return await handler(request)
+
+
+@pytest.mark.rule("REP-2")
+@pytest.mark.parametrize("how", ["invoke", "ainvoke", "stream", "astream"])
+@pytest.mark.parametrize("name", ["pay", "end", SEARCH])
+async def test_without_the_gate_nothing_of_the_catalog_runs_active_or_not(name: str, how: str) -> None:
+    ran: list[str] = []
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    @lc_tool(return_direct=True)
+    def end() -> str:
+        """Ends."""
+        ran.append("end")
+        return "ended"
+
+    controller = create_deferred_agent_tool_surface(
+        application="test",
+        surfaces=[Surface(key="desk", tools=[langchain_tool(pay), langchain_tool(end)], always_on=["pay", "end"])],
+        dialect=LANGCHAIN_MESSAGES,
+        ranker=NamesInTheQuery(),
+    )
+    model = ScriptedChatModel(turns=[[search("pay") if name == SEARCH else call(name)], "Done."])
+    graph: Any = create_agent(model, middleware=[Ungated(controller, surface="desk")])
+    given = {"messages": [HumanMessage("Please.")]}
+    told = ""
+    try:
+        match how:
+            case "invoke":
+                told = str(graph.invoke(given))
+            case "ainvoke":
+                told = str(await graph.ainvoke(given))
+            case "stream":
+                told = str(list(graph.stream(given)))
+            case _:
+                told = str([each async for each in graph.astream(given)])
+    except RuntimeError as closed:
+        told = str(closed)
+    assert ran == []
+    assert ("runs only behind the gate" in told) or ("is not a valid tool" in told)
+
+
+@pytest.mark.parametrize(
+    ("middleware", "laws"),
+    [
+        (broken.EveryRunIsOne, {INHERITS}),
+        (broken.NoGate, {HIDDEN}),
+        (broken.LosesTheReceipt, {RESTORES}),
+        (broken.RunsTwice, {"test_a_restart_runs_an_unanswered_call_again_only_where_that_is_safe"}),
+    ],
+)
+def test_the_conformance_suite_fails_for_a_broken_middleware(middleware: type[DeferredTools], laws: set[str]) -> None:
+    def harness() -> Harness:
+        return LangChainHarness("ainvoke", middleware=middleware)
+
+    found = failing(harness)
+    assert laws <= found
+    assert FIRST not in found
