@@ -15,7 +15,8 @@ Rules kept here:
 2. The same catalog, model and recipe again change nothing.
 3. A damaged version is never built upon: its surface is built from the catalog and the version is put right.
 4. What can be known to fail, fails before the embedding.
-5. One surface at a time is held in memory, beside the vectors.
+5. In memory at once are the catalog, the texts of all its surfaces, the active versions and all vectors; what is built,
+   one surface at a time.
 
 Not done here: going back and clearing away (the store's `activate` and `prune`), telling replicas (they follow).
 """

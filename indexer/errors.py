@@ -3,6 +3,7 @@
     ToolSurfaceError
     └── IndexerError
         ├── CatalogFileError          the file of a catalog cannot be opened or unpacked
+        │   └── FileTooLargeError     it is larger than one may be
         ├── CacheFileError            the file that is to remember vectors is somebody's own; it was not touched
         ├── CanaryFileError           the file of canary queries holds something else; lists every fault by line
         ├── CanaryError               a release does not find what its canaries say it must
@@ -55,6 +56,10 @@ class IndexerError(ToolSurfaceError):
 
 class CatalogFileError(IndexerError):
     """The file of a catalog cannot be opened or unpacked; what it holds was not looked at."""
+
+
+class FileTooLargeError(CatalogFileError):
+    """The file of a catalog is larger than one may be."""
 
 
 class CacheFileError(IndexerError):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from indexer.canaries import MAX_CANARY_BYTES
 from indexer.catalog_file import MAX_CATALOG_BYTES
-from indexer.errors import CanaryFileError, CatalogFileError
+from indexer.errors import CanaryFileError, CatalogFileError, FileTooLargeError
 
 _GZIP = b"\x1f\x8b"
 
@@ -16,14 +16,15 @@ _GZIP = b"\x1f\x8b"
 def read_catalog_bytes(path: Path, *, ceiling: int = MAX_CATALOG_BYTES) -> bytes:
     """The bytes of the catalog at `path`, unpacked.
 
-    Raises `CatalogFileError` where there is no such file, it cannot be unpacked, or it is larger than `ceiling` bytes.
+    Raises `CatalogFileError` where there is no such file or it cannot be unpacked, `FileTooLargeError` where it is
+    larger than `ceiling` bytes.
     """
     try:
         data = _read(path, ceiling=ceiling)
     except _UnreadableError as error:
         raise CatalogFileError(f"catalog {path}: {error}") from error.__cause__
     if len(data) > ceiling:
-        raise CatalogFileError(f"catalog {path}: is larger than {ceiling} bytes; split the application")
+        raise FileTooLargeError(f"catalog {path}: is larger than {ceiling} bytes; split the application")
     return data
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from indexer.adapters.catalog_reader import read_catalog_bytes
 from indexer.adapters.progress import shown_progress
-from indexer.errors import IndexerError
+from indexer.catalog_file import MAX_CATALOG_BYTES
+from indexer.errors import FileTooLargeError, IndexerError
 from indexer.importing.importing import Imported, import_catalog
 from indexer.importing.report import catalog_json, import_json, import_lines
 from indexer.importing.source import FORMATS, SourceFile
@@ -42,7 +44,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _import(arguments: argparse.Namespace) -> None:
     with shown_progress() as progress:
         imported = import_catalog(
-            [_source(written) for written in arguments.sources],
+            _sources(arguments.sources),
             check_schema=problem_of,
             application=arguments.application,
             surface=arguments.surface,
@@ -70,18 +72,41 @@ def _failure(imported: Imported, *, strict: bool) -> str | None:
     return "--strict, and tools were refused" if strict and imported.refused_tools else None
 
 
-def _source(written: str) -> SourceFile:
+def _sources(written: Sequence[str]) -> list[SourceFile]:
+    """The files, which are held together, so together they are no larger than one may be."""
+    sources: list[SourceFile] = []
+    room = MAX_CATALOG_BYTES
+    for one in written:
+        sources.append(_source(one, ceiling=room))
+        room -= len(sources[-1].data)
+    return sources
+
+
+def _source(written: str, *, ceiling: int) -> SourceFile:
     service, separator, path = written.partition("=")
     if not separator or not is_key(service) or Path(written).exists():
         service, path = "", written
-    return SourceFile(file=Path(path).name, data=read_catalog_bytes(Path(path)), service=service or None)
+    return SourceFile(file=Path(path).name, data=_read(Path(path), ceiling=ceiling), service=service or None)
+
+
+def _read(path: Path, *, ceiling: int) -> bytes:
+    try:
+        return read_catalog_bytes(path, ceiling=ceiling)
+    except FileTooLargeError:
+        raise CommandFailedError(
+            f"{path}: with it the files are larger than {MAX_CATALOG_BYTES:,} bytes together; import less at a time"
+        ) from None
 
 
 def _write(path: Path, imported: Imported) -> None:
-    document = catalog_json(imported.catalog)
-    data = json.dumps(document, ensure_ascii=False, sort_keys=True, indent=1).encode("utf-8") + b"\n"
+    encoder = json.JSONEncoder(ensure_ascii=False, sort_keys=True, indent=1)
+    data = bytearray()
+    for part in encoder.iterencode(catalog_json(imported.catalog)):
+        data += part.encode("utf-8")
+        if len(data) >= MAX_CATALOG_BYTES:  # blanks before each line can outweigh what stands in it
+            raise CommandFailedError(f"{path}: would be larger than a deploy reads; import less at a time")
     try:
-        write_whole(path, data)
+        write_whole(path, bytes(data) + b"\n")
     except OSError as error:
         raise CommandFailedError(f"{path}: cannot be written ({error.strerror})") from error
 

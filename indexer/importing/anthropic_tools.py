@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from indexer.importing.candidate import Found, found
@@ -10,9 +11,9 @@ from surface.catalog_rules import shown
 from surface.errors import Fault
 
 
-def read_anthropic(document: Any, *, file: str, service: str | None) -> list[Found]:
+def read_anthropic(document: Any, *, file: str, service: str | None) -> Iterator[Found]:
     """The client's tools of an array, a request that holds one, or lines. Raises `CatalogError` for others."""
-    return [_tool(value, where, service) for where, value in entries(document, file=file)]
+    return (_tool(value, where, service) for where, value in entries(document, file=file))
 
 
 def _tool(value: dict[str, Any] | Fault, where: str, service: str | None) -> Found:

@@ -28,9 +28,9 @@ _CAMEL = {
 }
 
 
-def read_gemini(document: Any, *, file: str, service: str | None) -> list[Found]:
+def read_gemini(document: Any, *, file: str, service: str | None) -> Iterator[Found]:
     """The function declarations of an array, a request that holds one, or lines. Raises `CatalogError` for others."""
-    return [one for where, value in entries(document, file=file) for one in _entry(value, where, service)]
+    return (one for where, value in entries(document, file=file) for one in _entry(value, where, service))
 
 
 def _entry(value: dict[str, Any] | Fault, where: str, service: str | None) -> Iterator[Found]:

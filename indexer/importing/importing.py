@@ -7,7 +7,8 @@ Rules kept here:
 2. A tool keeps its name or is refused, unless renaming was asked for. Of several tools with one name in a surface every
    copy is refused, for none of them is the right one.
 3. Every schema that enters is draft 2020-12 and compiles; only a catalog file's own are taken as they are.
-4. The same files give the same catalog.
+4. What all files bring together has a ceiling, and one error says when it is passed (`room.py`).
+5. The same files give the same catalog.
 
 Not done here: opening files, writing the catalog (`indexer/commands/import_files.py`).
 """
@@ -23,6 +24,7 @@ from indexer.catalog_file import Catalog, CatalogTool, SurfaceCatalog, content_n
 from indexer.importing.candidate import Candidate
 from indexer.importing.openapi_schema import MAX_INPUT_SCHEMA_BYTES
 from indexer.importing.renaming import Renamed, rename
+from indexer.importing.room import NoRoomError, Room
 from indexer.importing.source import Brought, Format, SourceFile, read_source
 from indexer.progress import Progress, silent
 from surface.canonical import canonical_bytes
@@ -114,10 +116,13 @@ def _read_all(
 ) -> list[Brought]:
     read: list[Brought] = []
     faults: list[Fault] = []
+    room = Room()
     for at, source in enumerate(sources):
         progress("reading", at, len(sources))
         try:
-            one = read_source(source, format=format)
+            one = read_source(source, room=room, format=format)
+        except NoRoomError:
+            raise
         except CatalogError as error:
             faults.extend(error.faults)
             continue

@@ -27,7 +27,7 @@ _HINTS = {
 }
 
 
-def read_mcp(document: Any, *, file: str, service: str | None) -> list[Found]:
+def read_mcp(document: Any, *, file: str, service: str | None) -> Iterator[Found]:
     """The tools of one server or many. Raises `CatalogError` where the document is neither."""
     if isinstance(document, dict) and not is_result(document) and "name" not in document:
         _refuse_no_servers(document, file)
@@ -47,17 +47,15 @@ def _refuse_no_servers(document: dict[str, Any], file: str) -> None:
         raise CatalogError([Fault(where=file, problem=problem)])
 
 
-def _servers(document: dict[str, Any], *, file: str) -> list[Found]:
-    read: list[Found] = []
+def _servers(document: dict[str, Any], *, file: str) -> Iterator[Found]:
     faults: list[Fault] = []
     for server, result in document.items():
         try:
-            read.extend(_server(result, file=f"{file}: {shown(server)}", service=server))
+            yield from _server(result, file=f"{file}: {shown(server)}", service=server)
         except CatalogError as error:
             faults.extend(error.faults)
     if faults:
         raise CatalogError(faults)
-    return read
 
 
 def is_result(value: Any) -> bool:
@@ -67,17 +65,15 @@ def is_result(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("tools"), list)
 
 
-def _server(document: Any, *, file: str, service: str | None) -> list[Found]:
+def _server(document: Any, *, file: str, service: str | None) -> Iterator[Found]:
     pages = document if isinstance(document, list) and document and all(map(is_result, document)) else [document]
-    read: list[Found] = []
     for at, page in enumerate(pages):
         place = file if len(pages) == 1 else f"{file}: page {at + 1}"
-        read.extend(_tool(value, where=where, service=service) for where, value in _entries(page, file=place))
+        yield from (_tool(value, where=where, service=service) for where, value in _entries(page, file=place))
     if isinstance(pages[-1], dict) and _unwrapped(pages[-1]).get("nextCursor"):
         # A catalog that silently lacks the rest of a server's tools is worse than none.
         problem = "the last page has a nextCursor: the rest of the server's tools is missing; save every page"
         raise CatalogError([Fault(where=file, problem=problem)])
-    return read
 
 
 def _entries(page: Any, *, file: str) -> Iterator[tuple[str, dict[str, Any] | Fault]]:

@@ -15,9 +15,9 @@ from surface.catalog_rules import shown
 from surface.errors import CatalogError, Fault
 
 
-def read_openai(document: Any, *, file: str, service: str | None) -> list[Found]:
+def read_openai(document: Any, *, file: str, service: str | None) -> Iterator[Found]:
     """The functions of a tool array, a request that holds one, or lines. Raises `CatalogError` for others."""
-    return [one for where, value in entries(document, file=file) for one in _entry(value, where, service)]
+    return (one for where, value in entries(document, file=file) for one in _entry(value, where, service))
 
 
 def _entry(value: dict[str, Any] | Fault, where: str, service: str | None) -> Iterator[Found]:

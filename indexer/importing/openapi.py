@@ -16,6 +16,7 @@ Not read: webhooks, callbacks, answers, security, files beside this one. Not don
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from indexer.importing.candidate import Found, found, not_an_object
@@ -36,7 +37,7 @@ _JOINT = re.compile(r"[^A-Za-z0-9-]+")
 _OTHER_THAN_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
-def read_openapi(document: dict[str, Any], *, file: str, service: str | None) -> list[Found]:
+def read_openapi(document: dict[str, Any], *, file: str, service: str | None) -> Iterator[Found]:
     """The operations of a document, in its order. Raises `CatalogError` where it is no OpenAPI 3 document."""
     version = document.get("openapi")
     if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
@@ -48,7 +49,6 @@ def read_openapi(document: dict[str, Any], *, file: str, service: str | None) ->
     old = version.startswith("3.0")
     definitions = Definitions(document=document, convert=from_3_0 if old else from_3_1)
     dialect = None if old else document.get("jsonSchemaDialect")
-    operations: list[Found] = []
     for path, written in paths.items():
         if path.startswith("x-"):
             continue
@@ -56,17 +56,16 @@ def read_openapi(document: dict[str, Any], *, file: str, service: str | None) ->
         try:
             item = resolved(document, written)
         except SchemaError as error:
-            operations.append(Fault(where=where, problem=str(error)))
+            yield Fault(where=where, problem=str(error))
             continue
         if not isinstance(item, dict):
-            operations.append(not_an_object(where))
+            yield not_an_object(where)
             continue
         for method in METHODS:
             if method in item:
                 place = f"{file}: {method.upper()} {shown(path)}"
                 reader = _Operation(path=path, method=method, item=item, where=place)
-                operations.append(reader.tool(definitions, service=service, dialect=dialect))
-    return operations
+                yield reader.tool(definitions, service=service, dialect=dialect)
 
 
 class _Operation:

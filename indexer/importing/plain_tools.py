@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from indexer.importing.candidate import Found, found
@@ -12,9 +13,9 @@ from indexer.importing.entries import entries
 from surface.errors import Fault
 
 
-def read_plain(document: Any, *, file: str, service: str | None) -> list[Found]:
+def read_plain(document: Any, *, file: str, service: str | None) -> Iterator[Found]:
     """The tools of a list or of lines. Raises `CatalogError` for others."""
-    return [_tool(value, where, service) for where, value in entries(document, file=file)]
+    return (_tool(value, where, service) for where, value in entries(document, file=file))
 
 
 def _tool(value: dict[str, Any] | Fault, where: str, service: str | None) -> Found:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import islice
 from typing import Any, Literal, get_args
 
 from indexer.catalog_file import MAX_CATALOG_BYTES, read_catalog
@@ -22,6 +24,7 @@ from indexer.importing.mcp import read_mcp
 from indexer.importing.openai_tools import read_openai
 from indexer.importing.openapi import read_openapi
 from indexer.importing.plain_tools import read_plain
+from indexer.importing.room import MAX_ENTRIES, Room
 from indexer.importing.yaml_document import NotYamlError, parse_yaml
 from indexer.strict_json import NotJsonError, parse_json
 from surface.catalog_rules import shown
@@ -32,7 +35,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 _LINES = (".jsonl", ".ndjson")
 _YAML = (".yaml", ".yml")
-_READERS: Mapping[str, Callable[..., list[Found]]] = {
+_READERS: Mapping[str, Callable[..., Iterator[Found]]] = {
     "mcp": read_mcp,
     "openapi": read_openapi,
     "openai": read_openai,
@@ -78,18 +81,26 @@ class Brought:
     refused_tools: int = 0
 
 
-def read_source(source: SourceFile, *, format: Format | None = None) -> Brought:  # noqa: A002 - the option's name
-    """What a file brings. Raises `CatalogError`, and nothing else, where the file as a whole cannot be read."""
+def read_source(source: SourceFile, *, room: Room, format: Format | None = None) -> Brought:  # noqa: A002 - the option's name
+    """What a file brings, as far as there is room for it.
+
+    Raises `NoRoomError` where there is none, another `CatalogError`, and nothing else, where the file as a whole cannot
+    be read.
+    """
     if len(source.data) > MAX_CATALOG_BYTES:
         raise CatalogError([Fault(where=source.file, problem=f"is larger than {MAX_CATALOG_BYTES} bytes")])
     document = _document(source)
     chosen = detect(document, file=source.file) if format is None else format
     if chosen == "catalog":
-        return _exported(source)
+        return _exported(source, room)
     if chosen == "openapi" and not isinstance(document, dict):
         raise CatalogError([Fault(where=source.file, problem="an OpenAPI document is one object")])
     read = _READERS[chosen](document, file=source.file, service=source.service)
-    return Brought(file=source.file, format=chosen, surfaces={None: BroughtSurface(found=tuple(read))})
+    return Brought(
+        file=source.file,
+        format=chosen,
+        surfaces={None: BroughtSurface(found=tuple(room.admitted(read, file=source.file)))},
+    )
 
 
 def detect(document: Any, *, file: str) -> Format:
@@ -137,7 +148,7 @@ def _entries_anywhere(document: Any, file: str) -> Iterator[Any]:
     waiting: list[tuple[Any, int]] = [(document, 0)]
     for value, level in waiting:
         try:
-            listed = [one for _, one in entries(value, file=file)]
+            listed = [one for _, one in islice(entries(value, file=file), MAX_ENTRIES)]
         except CatalogError:
             listed = []
         yield from listed
@@ -149,7 +160,7 @@ def _entries_anywhere(document: Any, file: str) -> Iterator[Any]:
 def _document(source: SourceFile) -> Any:
     name = source.file.lower().removesuffix(".gz")
     if name.endswith(_LINES):
-        return Lines(values=tuple(_lines(source)))
+        return Lines(values=tuple(islice(_lines(source), MAX_ENTRIES + 1)))  # one too many tells that there are
     try:
         return parse_json(source.data)
     except NotJsonError as error:
@@ -162,7 +173,7 @@ def _document(source: SourceFile) -> Any:
 
 
 def _lines(source: SourceFile) -> Iterator[tuple[int, Any | Fault]]:
-    for number, line in enumerate(source.data.split(b"\n"), start=1):
+    for number, line in enumerate(BytesIO(source.data), start=1):
         if line.strip():
             try:
                 yield number, parse_json(line)
@@ -170,7 +181,7 @@ def _lines(source: SourceFile) -> Iterator[tuple[int, Any | Fault]]:
                 yield number, Fault(where=f"{source.file}: line {number}", problem=str(error))
 
 
-def _exported(source: SourceFile) -> Brought:
+def _exported(source: SourceFile, room: Room) -> Brought:
     """A catalog file: nothing in it is rewritten, so its tools keep the digests that the application computes."""
     try:
         read = read_catalog(source.data, skip_invalid=True)
@@ -180,7 +191,7 @@ def _exported(source: SourceFile) -> Brought:
         ) from None
     surfaces: dict[str | None, BroughtSurface] = {}
     for key, surface in read.catalog.surfaces.items():
-        found = tuple(
+        found = (
             Candidate(
                 where=f"{source.file}: {shown(key)}/{shown(tool.name)}",
                 name=tool.name,
@@ -192,7 +203,7 @@ def _exported(source: SourceFile) -> Brought:
             )
             for tool in surface.tools
         )
-        surfaces[key] = BroughtSurface(found=found, always_on=surface.always_on)
+        surfaces[key] = BroughtSurface(found=tuple(room.admitted(found, file=source.file)), always_on=surface.always_on)
     return Brought(
         file=source.file,
         format="catalog",
