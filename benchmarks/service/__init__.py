@@ -1,0 +1,1 @@
+"""Benchmarks of the ranking service; see `__main__`."""
