@@ -101,7 +101,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="(default: %(default)s)")
     arguments = parser.parse_args(argv)
     if missing(BENCH):
-        print(f"embedding: left out, {', '.join(missing(BENCH))} not at {BENCH}; set TOOLSURFACE_BENCH", file=sys.stderr)
+        print(
+            f"embedding: left out, {', '.join(missing(BENCH))} not at {BENCH}; set TOOLSURFACE_BENCH", file=sys.stderr
+        )
         return 0
     cores, texts = usable_cores(), queries(BENCH, 3_000)
     shared = default_embedder(threads=cores)

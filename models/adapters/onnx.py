@@ -182,7 +182,6 @@ def _session(model: VerifiedModel) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.enable_cpu_mem_arena = False  # the arena never gives back what the largest batch took
     options.log_severity_level = 3  # errors; its warnings are about optimisations
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.inter_op.allow_spinning", "0")
