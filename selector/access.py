@@ -8,13 +8,14 @@ Rules kept here:
    about the hash, and a hash tells nothing about a key.
 3. What a grant does not name is not there: nothing here or behind it looks whether the surface exists.
 
-Not done here: reading files (`adapters/key_file.py`), HTTP (`adapters/door.py`), randomness (`commands/key.py`).
+Not done here: the form of a key file (`key_file.py`), HTTP (`adapters/door.py`), randomness (`commands/key.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -41,6 +42,19 @@ class Rate:
 
     amount: int
     seconds: int
+    """1, 60 or 3,600."""
+
+    def __str__(self) -> str:
+        unit = next(name for name, seconds in _SECONDS.items() if seconds == self.seconds)
+        return f"{self.amount}/{unit}"
+
+    @staticmethod
+    def parse(text: str) -> Rate:
+        """``100/second``, ``6000/minute`` or ``20000/hour``; ValueError says what is needed."""
+        found = _RATE.fullmatch(text)
+        if found is None:
+            raise ValueError("needs a number of queries and a time, such as 100/second, 6000/minute or 20000/hour")
+        return Rate(amount=int(found[1]), seconds=_SECONDS[found[2]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,4 +113,6 @@ def key_of(random: bytes) -> str:
     return KEY_PREFIX + urlsafe_b64encode(random).rstrip(b"=").decode()
 
 
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3_600}
+_RATE: Final = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour)")
 _NOBODYS: Final = f"{SCHEME}:{'0' * 64}"

@@ -3,6 +3,7 @@
     SelectorError
     ├── ModelMismatchError     the deploy's: an index was built with another embedding model than this service runs
     ├── TooLargeError          the operator's: an index version alone outweighs the memory that indexes may take
+    ├── AccessError            the operator's: a file that says who may ask cannot be used
     └── EvaluationError        the caller's: a catalog or a set of queries cannot be evaluated
 
 What goes wrong with one query is `surface.errors.RankerUnavailable` with a code; nothing here ever holds a query.
@@ -41,6 +42,10 @@ class TooLargeError(SelectorError):
             f"surface {surface}: its index takes about {needs:,} bytes of memory, all indexes together may take "
             f"{budget:,}; raise --memory, or split the surface"
         )
+
+
+class AccessError(SelectorError):
+    """A file of keys cannot be used; the message names the entry and the fix, and never repeats a value."""
 
 
 class EvaluationError(SelectorError):

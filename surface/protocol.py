@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 PROTOCOL_VERSION: Literal[1] = 1
 MAX_LIMIT = 100
@@ -30,12 +30,19 @@ class Wire(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _whole(value: object) -> object:
+    # To a literal, true and 1.0 are 1.
+    if type(value) is not int:
+        raise ValueError(f"needs the number {PROTOCOL_VERSION}")
+    return value
+
+
 class RankBody(Wire):
     """What a surface asks."""
 
-    version: Literal[1] = PROTOCOL_VERSION
+    version: Annotated[Literal[1], BeforeValidator(_whole)] = PROTOCOL_VERSION
     query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+    limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIMIT)]
     catalog_digest: Digest | None = None
     """The catalog the asking surface holds; the service answers from that version while it keeps it."""
 

@@ -1,7 +1,9 @@
-"""The door of the service: who is asking, before anything of a request's body is read.
+"""The door of the service: who is asking and how much, before anything of a request's body is read.
 
 Everything needs a key but the paths that are named open; whether a path or a surface exists is told to nobody without
 one. Where no keys are configured everybody is `EVERYTHING`. A request carries its key as ``Authorization: Bearer …``.
+
+Each request counts as one query against its key's rate; a route that is asked more at once spends the rest.
 
 Routes ask `caller_of`; on an open path it may be None, which is somebody without a valid key.
 """
@@ -13,43 +15,55 @@ from typing import Final, TypeAlias
 
 from fastapi import Request
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from selector.access import EVERYTHING, MAX_SECRET_CHARACTERS, Grant
-from selector.adapters.problems import problem
+from selector.adapters.problems import problem, problem_of
+from selector.adapters.rates import Rates
 
 Access: TypeAlias = Callable[[str], Grant | None]
 """What a secret allows; None for one that nobody issued. Raises nothing, whatever the text."""
 
-_STATE: Final = "toolsurface.caller"
+_CALLER: Final = "toolsurface.caller"
+_RATES: Final = "toolsurface.rates"
 _BEARER: Final = "bearer "
 
 
 class Door:
     """An ASGI application around another one."""
 
-    def __init__(self, app: ASGIApp, *, access: Access | None, open_paths: Collection[str]) -> None:
-        """`access` None: everybody may ask everything. `open_paths`: exact paths that need no key."""
+    def __init__(
+        self, app: ASGIApp, *, access: Access | None, rates: Rates | None, open_paths: Collection[str]
+    ) -> None:
+        """`access` None: everybody may ask everything. `open_paths`: exact paths that need no key and have no rate."""
         self._app = app
         self._access = access
+        self._rates = rates
         self._open_paths = frozenset(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request through with its caller, or answers 401."""
+        """Lets a request through with its caller, or answers 401 or 429."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         caller = EVERYTHING if self._access is None else _granted(self._access, scope)
-        if caller is None and scope["path"] not in self._open_paths:
-            await _unauthorised()(scope, receive, send)
-            return
-        scope[_STATE] = caller
+        scope[_CALLER], scope[_RATES] = caller, self._rates
+        if scope["path"] not in self._open_paths:
+            if caller is None:
+                await _unauthorised()(scope, receive, send)
+                return
+            try:
+                await _spend(scope, caller, 1)
+            except HTTPException as error:
+                await problem_of(error)(scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
 
 def caller_of(request: Request) -> Grant | None:
     """Who is asking; None only on an open path."""
-    caller: Grant | None = request.scope[_STATE]
+    caller: Grant | None = request.scope[_CALLER]
     return caller
 
 
@@ -59,6 +73,18 @@ def known_caller(request: Request) -> Grant:
     if caller is None:
         raise RuntimeError("an open path asked for a caller that it need not have")
     return caller
+
+
+async def spend_more(request: Request, queries: int) -> None:
+    """Counts further queries of this request against its caller's rate; HTTPException 429 where it has no more."""
+    await _spend(request.scope, known_caller(request), queries)
+
+
+async def _spend(scope: Scope, caller: Grant, queries: int) -> None:
+    rates: Rates | None = scope[_RATES]
+    seconds = await rates.spend(caller, queries) if rates is not None and queries else None
+    if seconds is not None:
+        raise HTTPException(429, headers={"retry-after": str(seconds)})
 
 
 def _granted(access: Access, scope: Scope) -> Grant | None:

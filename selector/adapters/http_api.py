@@ -1,6 +1,7 @@
 """The service as one ASGI application: routes, the door in front of them, and the edge around it all.
 
     routes/ranking.py    POST /v1/applications/{application}/surfaces/{surface}/rank
+    routes/listing.py    GET  /v1/applications · GET /v1/applications/{application}
     routes/health.py     GET  /health/live · GET /health/ready
     this file            GET  /openapi.json
 
@@ -10,7 +11,7 @@ Not done here: ranking, sockets (`http_server.py`), TLS (a proxy's in front).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -20,11 +21,15 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
+from selector.adapters.clock import PATIENCE, Clock
 from selector.adapters.door import Access, Door
 from selector.adapters.edge import Edge
+from selector.adapters.openapi import describe
 from selector.adapters.problems import problem_of
+from selector.adapters.rates import Rates
 from selector.adapters.routes import health
 from selector.adapters.routes.health import health_routes
+from selector.adapters.routes.listing import listing_routes
 from selector.adapters.routes.ranking import ranking_routes
 from selector.served import Served
 from surface._version import __version__
@@ -41,29 +46,33 @@ def build_app(
     *,
     ranker: Ranker,
     served: Callable[[], Served],
+    unreadable: Callable[[], Mapping[str, str]] = dict,
     access: Access | None = None,
-    background: Callable[[], Awaitable[None]] | None = None,
+    rates: Rates | None = None,
+    patience: float = PATIENCE,
+    background: Sequence[Callable[[], Awaitable[None]]] = (),
     routers: Sequence[APIRouter] = (),
     open_paths: Sequence[str] = (),
     around: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
     """The application.
 
-    `served` is asked on each look at readiness; `access` says what a key allows (None: everybody may ask everything);
-    `background` runs from start to stop. `routers` bring further routes, behind the same keys but for the `open_paths`
-    among them. Each of `around` wraps what is there so far, the last one outermost: it sees every request and the
-    status of every answer, and must raise nothing of its own.
+    `served` is asked what is served, `unreadable` what of the store cannot be read now; `access` says what a key allows
+    (None: everybody may ask everything), `rates` how much (None: any amount); a body may take `patience` seconds to
+    arrive. All of `background` runs from start to stop. `routers` bring further routes, behind the same keys but for
+    the `open_paths` among them. Each of `around` wraps what is there so far, the last one outermost: it sees every
+    request and the status of every answer, and must raise nothing.
     """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        task = asyncio.ensure_future(background()) if background is not None else None
+        tasks = [asyncio.ensure_future(run()) for run in background]
         try:
             yield
         finally:
-            if task is not None:
+            for task in tasks:
                 task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     api = FastAPI(
         title="toolsurface selector",
@@ -76,11 +85,13 @@ def build_app(
     )
     for kind in (RankerUnavailable, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(kind, _answer_problem)
-    for router in (ranking_routes(ranker), health_routes(served), *routers):
+    for router in (ranking_routes(ranker), listing_routes(served), health_routes(served, unreadable), *routers):
         api.include_router(router)
+    opened = (OPENAPI_PATH, *health.OPEN_PATHS, *open_paths)
+    describe(api, open_paths=opened)
 
-    app: ASGIApp = Door(api, access=access, open_paths=(OPENAPI_PATH, *health.OPEN_PATHS, *open_paths))
-    app = Edge(app, max_body_bytes=MAX_BODY_BYTES)
+    app: ASGIApp = Door(api, access=access, rates=rates, open_paths=opened)
+    app = Edge(Clock(app, patience=patience), max_body_bytes=MAX_BODY_BYTES)
     for wrap in around:
         app = wrap(app)
     return app

@@ -17,8 +17,13 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
+from selector.adapters.http_protocol import patient
+
 GRACE: Final = 10
 """Seconds that requests in flight have to finish once the process is told to stop."""
+
+KEEP_ALIVE: Final = 75
+"""Seconds that a connection may idle; longer than usual proxies keep theirs, so that they close first."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -40,15 +45,19 @@ def address(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(app: ASGIApp, *, bound: socket.socket, ready: Callable[[], None]) -> None:
+def serve(app: ASGIApp, *, bound: socket.socket, patience: float, ready: Callable[[], None]) -> None:
     """Serves until the process is told to stop; `ready` is called once connections are taken.
+
+    `patience`: seconds that the head of a request, and then its body, may take to arrive.
 
     SIGTERM ends in a return; Ctrl-C in KeyboardInterrupt. Raises RuntimeError where the application does not start.
     """
     _log_to_stderr()
     config = uvicorn.Config(
         app,
-        http="h11",  # it bounds a request's head at 64 KiB; the faster parser bounds nothing
+        http=patient(patience),  # on h11, which bounds a request's head at 64 KiB; the faster parser bounds nothing
+        ws="none",  # a WebSocket would pass the door by
+        timeout_keep_alive=KEEP_ALIVE,
         log_config=None,
         access_log=False,  # it would log paths as they were sent; the edge logs instead
         server_header=False,

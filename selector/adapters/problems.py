@@ -32,6 +32,8 @@ _HTTP: Mapping[int, tuple[str, str]] = {
     400: ("invalid_request", "body: cannot be read as JSON, or nests too deep"),
     404: ("unknown_path", "no such path; POST /v1/applications/{application}/surfaces/{surface}/rank"),
     405: ("wrong_method", "this path takes another method; the Allow header says which"),
+    408: ("request_timeout", "the request did not arrive whole in time; send it at once"),
+    429: ("rate_limited", "this key asks more than its rate allows; the Retry-After header says when to ask again"),
     413: ("body_too_large", "the body is larger than this service reads; send a shorter query"),
 }
 
@@ -55,11 +57,15 @@ def problem_of(error: Exception) -> JSONResponse:
 def problem(
     status: int, *, code: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any
 ) -> JSONResponse:
-    """A problem document; `more` are members of its own."""
-    content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "code": code}
-    return JSONResponse(
-        {**content, "detail": detail, **more}, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE
-    )
+    """The answer that is a problem document; `more` are members of its own."""
+    content = {**problem_content(status, code=code, detail=detail), **more}
+    return JSONResponse(content, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def problem_content(status: int, *, code: str, detail: str) -> dict[str, str | int]:
+    """The members that every problem document has."""
+    title = HTTPStatus(status).phrase
+    return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
 
 
 def _faults(error: RequestValidationError) -> Iterable[dict[str, str]]:

@@ -10,8 +10,10 @@ from functools import partial
 
 from indexer.commands.arguments import add_store_location, store_of
 from models.adapters.choice import add_model, chosen_embedder
+from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
+from selector.commands.access import add_access, admittance_of, check_openness
 from selector.commands.caching import ChosenCache, add_cache, chosen_cache
 from selector.commands.memory import add_memory
 from selector.commands.opening import FAILURES, add_strictness, library_over, positive, ranking_threads, told
@@ -29,23 +31,33 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
     add_strictness(parser)
     add_memory(parser)
     add_cache(parser)
+    add_access(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
     parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
     parser.add_argument(
         "--poll", type=_seconds, default=2.0, metavar="SECONDS", help="between two looks at the store (default: 2)"
     )
+    parser.add_argument(
+        "--patience",
+        type=_seconds,
+        default=PATIENCE,
+        metavar="SECONDS",
+        help="that the head of a request, and then its body, may take to arrive (default: %(default)g)",
+    )
 
 
 def _serve(arguments: argparse.Namespace) -> None:
     store = store_of(arguments)
     chosen = chosen_cache(arguments)
+    admittance = admittance_of(arguments, every=arguments.poll)
     try:
         bound = bind(arguments.host, arguments.port)
     except OSError as error:
         reason = error.strerror or "cannot be listened on"
         raise CommandFailedError(f"--host {arguments.host} --port {arguments.port}: {reason}") from error
     with bound, ranking_threads(arguments.threads) as threads, ThreadPoolExecutor(1, "load") as loader:
+        check_openness(admittance, host=bound.getsockname()[0], opened=arguments.open)
         embedder = chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
         library = library_over(store, embedder, budget=arguments.memory, loader=loader)
         app = build_app(
@@ -58,11 +70,20 @@ def _serve(arguments: argparse.Namespace) -> None:
                 cache_key=chosen.key,
             ),
             served=lambda: library.served,
-            background=partial(_in_background, library, arguments.poll, chosen),
+            unreadable=lambda: library.unreadable,
+            access=admittance.access,
+            rates=admittance.rates,
+            patience=arguments.patience,
+            background=[partial(_in_background, library, arguments.poll, chosen), *admittance.background],
         )
         try:
             # Standard output, and the only line there: whoever asked for port 0 reads the address from it.
-            serve(app, bound=bound, ready=lambda: print(f"serving {address(bound)}", flush=True))
+            serve(
+                app,
+                bound=bound,
+                patience=arguments.patience,
+                ready=lambda: print(f"serving {address(bound)}", flush=True),
+            )
         except RuntimeError as error:
             raise CommandFailedError(str(error)) from error
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
+DEADLINE = 20.0
+"""Seconds after which a test gives up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +30,18 @@ class ServerProcess:
         return self.process.wait(timeout=15)
 
 
+async def until(holds: Callable[[], object]) -> None:
+    """Asks again and again, giving way to whoever else runs, until it holds or the deadline has passed."""
+    deadline = time.monotonic() + DEADLINE
+    while not await asyncio.to_thread(holds):
+        assert time.monotonic() < deadline, "it never came to hold"
+
+
 @contextmanager
-def running_server(store: Path, *, log: Path, poll: float = 0.05) -> Iterator[ServerProcess]:
+def running_server(store: Path, *arguments: str, log: Path, poll: float = 0.05) -> Iterator[ServerProcess]:
     """A server that has said it is ready; it is ended with the block."""
     command = [sys.executable, "-m", "selector", "serve", "--store", str(store), "--port", "0"]
-    command += ["--poll", str(poll), "--threads", "1"]
+    command += ["--poll", str(poll), "--threads", "1", *arguments]
     with log.open("w") as stderr:
         process = subprocess.Popen(
             command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=stderr, stdin=subprocess.DEVNULL, text=True

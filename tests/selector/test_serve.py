@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -19,12 +18,11 @@ from surface.adapters.selector_client import SelectorClient
 from surface.errors import RankerUnavailable
 from surface.protocol import RankReply
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, ask, put
-from tests.selector.server_process import ServerProcess, running_server
+from tests.selector.server_process import DEADLINE, ServerProcess, running_server, until
 
 MARKER = "s3cret-marker"
 OLD = {f"old_{name}": text for name, text in TOOLS.items()}
 NEW = {f"new_{name}": text for name, text in TOOLS.items()}
-DEADLINE = 15.0
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +43,6 @@ def server(store: Path, tmp_path: Path, embedder: OnnxEmbedder) -> Iterator[Serv
         yield server
 
 
-async def _until(holds: Callable[[], object]) -> None:
-    """Asks again and again, giving way to whoever else runs, until it holds or the deadline has passed."""
-    deadline = time.monotonic() + DEADLINE
-    while not await asyncio.to_thread(holds):
-        assert time.monotonic() < deadline, "it never came to hold"
-
-
 async def test_a_deploy_under_load_fails_no_request_and_mixes_no_answer(
     server: ServerProcess, store: Path, embedder: OnnxEmbedder
 ) -> None:
@@ -67,7 +58,7 @@ async def test_a_deploy_under_load_fails_no_request_and_mixes_no_answer(
         for tools, prefix in ((NEW, "new_"), (OLD, "old_"), (NEW, "new_")):
             await asyncio.to_thread(put, DirectoryStore(store), {SURFACE: tools, "writer": OLD}, embedder=embedder)
             seen = len(replies)
-            await _until(
+            await until(
                 lambda seen=seen, prefix=prefix: any(  # type: ignore[misc]  # mypy cannot type defaults of a lambda
                     reply.ranked[0].name.startswith(prefix) for reply in replies[seen:]
                 )
@@ -97,7 +88,7 @@ async def test_a_surface_that_a_deploy_drops_is_gone(
 
     assert not await asyncio.to_thread(gone)
     await asyncio.to_thread(put, DirectoryStore(store), {SURFACE: OLD}, embedder=embedder)
-    await _until(gone)
+    await until(gone)
     async with SelectorClient(server.url, timeout=DEADLINE) as client:
         with pytest.raises(RankerUnavailable, match="unknown_surface"):
             await client.rank(ask("delete a file", surface="writer"))
@@ -131,6 +122,7 @@ async def test_nothing_of_a_query_is_ever_written_down_and_sigterm_ends_well(ser
     # One line on standard output, which the fixture has read, and nothing more.
     assert server.process.stdout.read() == ""
     written = server.log.read_text()
+    assert "serving everybody who reaches this address: no --keys" in written
     assert written.count(" 200 ") == 2
     # The surface that was asked for in vain is a valid key, so its name may stand in the log; the query may not.
     assert MARKER not in written.replace(f"surface={MARKER} 404", "")
@@ -143,7 +135,7 @@ def test_a_server_on_an_empty_store_lives_is_not_ready_and_becomes_ready(
         assert httpx2.get(f"{server.url}/health/live").status_code == 200
         assert httpx2.get(f"{server.url}/health/ready").status_code == 503
         put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=embedder)
-        asyncio.run(_until(lambda: httpx2.get(f"{server.url}/health/ready").status_code == 200))
+        asyncio.run(until(lambda: httpx2.get(f"{server.url}/health/ready").status_code == 200))
         assert server.stop(signal.SIGINT) == 130
         assert f"serving {APPLICATION}/{SURFACE}: version" in server.log.read_text()
 

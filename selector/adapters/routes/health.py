@@ -1,38 +1,55 @@
-"""Health over HTTP: what an orchestrator asks, open to everybody, and the detail for those with a key.
-
-GET /health/live     200 while the process answers
-GET /health/ready    200 while at least one index is served, else 503; with a key also what is served and refused,
-                     of the surfaces that the key grants
-"""
+"""Health over HTTP: what an orchestrator asks, open to everybody, and the detail for those with a key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from selector.access import Grant
 from selector.adapters.door import caller_of
+from selector.adapters.openapi import problems
 from selector.adapters.problems import problem
+from selector.reports import ApplicationReport, report_of
 from selector.served import Served
+from surface.protocol import Wire
 
 OPEN_PATHS: Final = ("/health/live", "/health/ready")
 
 
-def health_routes(served: Callable[[], Served]) -> APIRouter:
-    """`served` is asked on each look at readiness."""
-    router = APIRouter(tags=["health"])
+class Alive(Wire):
+    """The process answers."""
 
-    @router.get("/health/live")
-    async def live() -> dict[str, str]:
-        return {"status": "alive"}
+    status: Literal["alive"] = "alive"
 
-    @router.get("/health/ready", response_model=None)
+
+class Ready(Wire):
+    """At least one index is served; without a valid key that is all that is told."""
+
+    status: Literal["ready"] = "ready"
+    applications: dict[str, ApplicationReport] | None = None
+    unreadable: dict[str, str] | None = None
+    """For keys that see everything: what cannot be read of the store now, by application (empty: all of it)."""
+
+
+def health_routes(served: Callable[[], Served], unreadable: Callable[[], Mapping[str, str]]) -> APIRouter:
+    """``GET /health/live`` and ``GET /health/ready``; what is served is asked on each look at readiness."""
+    router = APIRouter(prefix="/health", tags=["health"])
+
+    @router.get("/live", responses=problems(400))
+    async def live() -> Alive:
+        """Whether the process answers."""
+        return Alive()
+
+    @router.get(
+        "/ready", responses={**problems(400, 500, 503), 200: {"model": Ready, "description": "At least one is served"}}
+    )
     async def ready(request: Request) -> Response:
+        """Whether at least one index is served; with a key also what is served and refused of its surfaces."""
         now, caller = served(), caller_of(request)
-        detail: Mapping[str, Any] = {} if caller is None else {"applications": _report(now, caller)}
+        detail = {} if caller is None else _detail(now, unreadable(), caller)
         if any(application.active for application in now.values()):
             return JSONResponse({"status": "ready", **detail})
         return problem(
@@ -46,27 +63,7 @@ def health_routes(served: Callable[[], Served]) -> APIRouter:
     return router
 
 
-def _report(served: Served, caller: Grant) -> dict[str, Any]:
-    reports = {
-        application: {
-            "release": now.release,
-            "refused_release": now.refused_release,
-            "surfaces": {
-                surface: {
-                    "version": version.version,
-                    "catalog_digest": version.manifest.catalog_digest,
-                    "tools": version.manifest.tools,
-                    "model": version.manifest.model,
-                }
-                for surface, version in now.active.items()
-                if caller.allows(application, surface)
-            },
-            "refused": {
-                surface: {"code": no.code, "detail": no.detail}
-                for surface, no in now.refused.items()
-                if caller.allows(application, surface)
-            },
-        }
-        for application, now in served.items()
-    }
-    return {application: report for application, report in reports.items() if report["surfaces"] or report["refused"]}
+def _detail(served: Served, unreadable: Mapping[str, str], caller: Grant) -> dict[str, Any]:
+    reports = report_of(served, caller)
+    detail: dict[str, Any] = {"applications": {key: report.model_dump(mode="json") for key, report in reports.items()}}
+    return {**detail, "unreadable": dict(unreadable)} if caller.sees_everything else detail

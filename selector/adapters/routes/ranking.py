@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request
 from selector.access import Grant
 from selector.adapters.door import known_caller
 from selector.adapters.edge import place_of
+from selector.adapters.openapi import problems
 from surface.errors import RankerUnavailable
 from surface.protocol import RankBody, RankReply
 from surface.ranking import Ranker, RankRequest
@@ -26,10 +27,11 @@ _NOWHERE: Final = ""
 
 def ranking_routes(ranker: Ranker) -> APIRouter:
     """``POST /v1/applications/{application}/surfaces/{surface}/rank``."""
-    router = APIRouter(tags=["ranking"])
+    router = APIRouter(prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"])
 
-    @router.post("/v1/applications/{application}/surfaces/{surface}/rank")
+    @router.post("/rank", responses=problems(400, 401, 404, 408, 413, 422, 429, 500, 503, 504))
     async def rank(application: str, surface: str, body: RankBody, request: Request) -> RankReply:
+        """The tools of a surface for one query, best first."""
         asked = _asked(known_caller(request), application, surface, body)
         try:
             return await ranker.rank(asked)

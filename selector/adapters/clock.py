@@ -1,0 +1,94 @@
+"""The clock of one request: how long its body may take to arrive, and how long its asker waits for the answer.
+
+    X-Request-Deadline-Ms: 250      whole milliseconds, counted from when the head of the request has arrived
+
+Milliseconds from now, and not a time of day, so that the clocks of two machines need not agree. When they are over, the
+work is cancelled and the answer is a 504 with the code ``deadline_exceeded``. A body that is not there after
+its time is a 408; whoever sends it holds a few kilobytes meanwhile and nothing that ranks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from selector.adapters.problems import problem
+
+DEADLINE_HEADER: Final = "X-Request-Deadline-Ms"
+MAX_DEADLINE_MS: Final = 600_000
+PATIENCE: Final = 10.0
+"""Seconds that a body may take to arrive."""
+
+
+class Clock:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: ASGIApp, *, patience: float) -> None:
+        """`patience`: seconds that a body may take to arrive."""
+        self._app = app
+        self._patience = patience
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on within its times."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        asked = Headers(scope=scope).getlist(DEADLINE_HEADER)
+        try:
+            deadline = _seconds(asked)
+        except ValueError as error:
+            fault = {"field": DEADLINE_HEADER, "problem": str(error)}
+            detail = f"{DEADLINE_HEADER}: {error}"
+            await problem(400, code="invalid_request", detail=detail, errors=[fault])(scope, receive, send)
+            return
+        started = False
+
+        async def sent(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        limit = asyncio.timeout(deadline)
+        try:
+            async with limit:
+                await self._app(scope, _Body(receive, seconds=self._patience), sent)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if not started:
+                detail = f"the time that {DEADLINE_HEADER} gave is over; the work was cancelled"
+                await problem(504, code="deadline_exceeded", detail=detail)(scope, receive, send)
+
+
+class _Body:
+    """Receives what the client sends, until its body is whole within so many seconds."""
+
+    def __init__(self, receive: Receive, *, seconds: float) -> None:
+        self._receive = receive
+        self._until = asyncio.get_running_loop().time() + seconds
+        self._whole = False
+
+    async def __call__(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            raise HTTPException(408, headers={"connection": "close"}) from None
+        self._whole = not message.get("more_body", False)
+        return message
+
+
+def _seconds(values: list[str]) -> float | None:
+    """The deadline that the headers of a request ask for, in seconds."""
+    if not values:
+        return None
+    (value, *others) = values
+    if others or not (value.isascii() and value.isdigit() and len(value) <= 6 and 1 <= int(value) <= MAX_DEADLINE_MS):
+        raise ValueError(f"needs one whole number of milliseconds, 1 to {MAX_DEADLINE_MS}")
+    return int(value) / 1_000.0

@@ -1,0 +1,121 @@
+"""HTTP/1.1 on a connection, with what uvicorn leaves unbounded: the time until a request is there.
+
+Rules kept here:
+
+1. The head of a request is there `patience` seconds after the connection or its first byte, and its body as long
+   after that, also one that nobody reads any more; else the connection ends, with a 408 where nothing was answered.
+2. What is no HTTP is answered with a problem document, which repeats nothing of it.
+
+The size of a head is bounded by h11 (64 KiB), that of a body by the application.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from http import HTTPStatus
+from typing import Any, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from selector.adapters.problems import MEDIA_TYPE, problem_content
+
+_AFTER_THE_APPLICATION: Final = 1.5
+"""Times `patience`: a late body is answered by the application, where it still waits for it."""
+
+_MALFORMED: Final = {
+    400: ("invalid_request", "not a request in HTTP/1.1"),
+    408: ("request_timeout", "the request did not arrive whole in time; send it at once"),
+    431: ("head_too_large", "the request line and headers are larger than this service reads; send fewer"),
+    501: ("unknown_encoding", "a transfer encoding that this service does not know; send chunked, or a length"),
+}
+
+
+def patient(seconds: float) -> type[BoundedProtocol]:
+    """The protocol with so much patience."""
+
+    class Patient(BoundedProtocol):
+        patience = seconds
+
+    return Patient
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's protocol, with rules 1 and 2."""
+
+    patience: float
+    """Seconds."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._late: asyncio.TimerHandle | None = None
+        self._waits_for: object = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._wait(h11.IDLE, self.patience)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait(None, 0.0)
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - as uvicorn calls it
+        """Called where the bytes are no HTTP, while the error is being handled."""
+        error = sys.exception()
+        hint = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
+        self._refuse(hint if hint in _MALFORMED else 400)
+
+    def _look(self) -> None:
+        """Sets the timer by what the connection waits for."""
+        state = self.conn.their_state
+        if self.transport.is_closing():
+            self._wait(None, 0.0)
+        elif state is h11.SEND_BODY:
+            self._wait(state, self.patience * _AFTER_THE_APPLICATION)
+        elif state is h11.IDLE and self.conn.trailing_data[0]:
+            self._wait(state, self.patience)
+        else:
+            # The request is there, or nothing of the next one is: what bounds that is the answer, or keep-alive.
+            self._wait(None, 0.0)
+
+    def _wait(self, state: object, seconds: float) -> None:
+        """One timer for each state: bytes that trickle do not set it back."""
+        if state is self._waits_for:
+            return
+        if self._late is not None:
+            self._late.cancel()
+        self._waits_for = state
+        self._late = None if state is None else self.loop.call_later(seconds, self._refuse, 408)
+
+    def _refuse(self, status: int) -> None:
+        """Answers with a problem document where nothing has been answered, and ends the connection."""
+        if self.transport.is_closing():
+            return
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+            self.transport.abort()
+            return
+        code, detail = _MALFORMED[status]
+        content = json.dumps(problem_content(status, code=code, detail=detail)).encode()
+        headers = [
+            ("content-type", MEDIA_TYPE),
+            ("content-length", str(len(content))),
+            ("connection", "close"),
+        ]
+        reason = HTTPStatus(status).phrase.encode()
+        for event in (
+            h11.Response(status_code=status, headers=headers, reason=reason),
+            h11.Data(data=content),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()

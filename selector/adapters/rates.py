@@ -1,0 +1,80 @@
+"""How much each caller asks: a sliding window for each, in this process or in a Redis that the replicas share.
+
+Where the shared store fails, each replica counts for itself, and the store is tried again after `PAUSE` seconds: a
+rate is there for fairness, and a service that answers nobody because it cannot count is worse than an unfair one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from limits import RateLimitItem, RateLimitItemPerSecond
+from limits.aio.storage import MemoryStorage, Storage
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+
+from selector.access import Grant, Rate
+
+PAUSE: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedStorage:
+    """A storage of several replicas."""
+
+    storage: Storage
+    close: Callable[[], Awaitable[None]]
+
+
+class Rates:
+    """Counts what each grant spends."""
+
+    def __init__(self, *, usual: Rate | None, shared: SharedStorage | None, tell: Callable[[str], None]) -> None:
+        """`usual`: the rate of a grant that has none of its own (None: no limit). `shared` None: counts here."""
+        self._usual = usual
+        self._here = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._shared = None if shared is None else SlidingWindowCounterRateLimiter(shared.storage)
+        self._close = None if shared is None else shared.close
+        self._shared_from = 0.0
+        self._tell = tell
+        self._failing = False
+
+    async def spend(self, caller: Grant, queries: int) -> int | None:
+        """None where the caller may ask this; else the whole seconds after which it is worth asking again."""
+        rate = caller.rate or self._usual
+        if rate is None:
+            return None
+        item = RateLimitItemPerSecond(rate.amount, rate.seconds, namespace="toolsurface")
+        if self._shared is not None and time.monotonic() >= self._shared_from:
+            try:
+                waits = await _spent(self._shared, item, caller.id, queries)
+            except Exception as error:  # noqa: BLE001 - whatever a client raises, counting here still works
+                self._shared_from = time.monotonic() + PAUSE
+                if not self._failing:
+                    self._failing = True
+                    self._tell(f"the store of the rates failed with {type(error).__name__}; each replica counts alone")
+            else:
+                if self._failing:
+                    self._failing = False
+                    self._tell("the store of the rates answers again")
+                return waits
+        return await _spent(self._here, item, caller.id, queries)
+
+    async def close_at_the_end(self) -> None:
+        """Waits until it is cancelled, and then closes the shared storage."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if self._close is not None:
+                await self._close()
+
+
+async def _spent(limiter: SlidingWindowCounterRateLimiter, item: RateLimitItem, id_: str, queries: int) -> int | None:
+    if await limiter.hit(item, id_, cost=queries):
+        return None
+    window = await limiter.get_window_stats(item, id_)
+    return max(1, math.ceil(window.reset_time - time.time()))

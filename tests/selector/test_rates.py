@@ -1,0 +1,83 @@
+"""Rates that replicas share in a real Redis, and what happens where it hangs or is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from selector.access import EVERYTHING, Grant, Rate
+from selector.adapters import rates
+from selector.adapters.rates import Rates
+from selector.adapters.shared_rates import shared_rates
+from tests.indexer.redis_server import BINARIES, RedisServer, start
+
+HOURLY = Grant(id="web", surfaces=EVERYTHING.surfaces, rate=Rate(amount=3, seconds=3_600))
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    server = start(BINARIES["redis-8"], tmp_path)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def news() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def replicas(server: RedisServer, news: list[str]) -> AsyncIterator[tuple[Rates, Rates]]:
+    def made() -> Rates:
+        address = f"127.0.0.1:{server.port}/0"
+        shared = shared_rates(address, cluster=False, tls=False, namespace="toolsurface", login={})
+        return Rates(usual=None, shared=shared, tell=news.append)
+
+    one, two = made(), made()
+    ends = [asyncio.create_task(each.close_at_the_end()) for each in (one, two)]
+    yield one, two
+    for end in ends:
+        end.cancel()
+    await asyncio.gather(*ends, return_exceptions=True)
+
+
+async def test_replicas_share_a_rate_and_a_batch_counts_as_its_queries(
+    replicas: tuple[Rates, Rates], news: list[str]
+) -> None:
+    one, two = replicas
+    assert await one.spend(HOURLY, 2) is None
+    assert await two.spend(HOURLY, 1) is None
+    for each in (one, two):
+        waits = await each.spend(HOURLY, 1)
+        assert waits is not None
+        assert 1 <= waits <= 3_600
+    assert news == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+async def test_where_the_shared_store_fails_each_replica_counts_for_itself_and_says_so_once(
+    replicas: tuple[Rates, Rates],
+    server: RedisServer,
+    news: list[str],
+    how: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, two = replicas
+    assert await one.spend(HOURLY, 3) is None
+    server.stop(how)
+    for each in (one, two):
+        assert [await each.spend(HOURLY, 1) is None for _ in range(5)] == [True, True, True, False, False]
+    assert len(news) == 2
+    assert "each replica counts alone" in news[0]
+    if how is signal.SIGSTOP:
+        server.stop(signal.SIGCONT)
+        monkeypatch.setattr(rates, "PAUSE", 0.0)
+        one._shared_from = 0.0
+        assert await one.spend(HOURLY, 1) is not None
+        assert news[2:] == ["the store of the rates answers again"]

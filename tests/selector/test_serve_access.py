@@ -1,0 +1,114 @@
+"""Who may ask a real `serve` process: what it refuses to start with, and keys that change under load."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from indexer.adapters.directory_store import DirectoryStore
+from models.adapters.onnx import default_embedder
+from selector.access import KEY_BYTES, hashed, key_of
+from selector.commands.serve import SERVE
+from surface.adapters.command_line import run
+from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
+from tests.selector.server_process import DEADLINE, ServerProcess, running_server, until
+
+OLD, NEW = key_of(b"o" * KEY_BYTES), key_of(b"n" * KEY_BYTES)
+
+
+def _file(*keys: str) -> str:
+    hashes = ", ".join(f'"{hashed(key)}"' for key in keys)
+    return f'[[key]]\nid = "web"\nhashes = [{hashes}]\nsurfaces = {{ {APPLICATION} = ["{SURFACE}"] }}\n'
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    path = tmp_path / "keys.toml"
+    path.write_text(_file(OLD))
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    (tmp_path / "store").mkdir()
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0: everybody who reaches it could ask everything; give --keys"),
+        (["--keys", "{keys}", "--open"], "--open: contradicts --keys"),
+        (["--keys", "{keys}.not"], "--keys: "),
+        (["--keys", "{bad}"], "is not TOML"),
+        (["--jwt-keys", "{keys}"], "--jwt-audience"),
+        (["--jwt-keys", "{keys}", "--jwt-audience", "a"], "--jwt-keys: "),
+        (["--rate-store", "http://x"], "--rate-store: needs redis://"),
+        (["--rate-store", "redis://x/y"], "--rate-store: after the host"),
+        (["--rate", "much"], "--rate: needs a number of queries and a time"),
+    ],
+)  # fmt: skip
+def test_a_server_that_would_let_in_the_wrong_ones_does_not_start(
+    arguments: list[str], told: str, keys: Path, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad").write_text("no")
+    given = [each.format(keys=keys, bad=tmp_path / "bad") for each in arguments]
+    try:
+        code = run([SERVE], "toolsurface", ["serve", "--store", str(store), "--port", "0", *given])
+    except SystemExit as left:
+        code = int(str(left.code))
+    assert code in {1, 2}
+    error = capsys.readouterr().err
+    assert told in error
+    assert "serving" not in error
+
+
+@pytest.fixture
+def server(store: Path, keys: Path, tmp_path: Path) -> Iterator[ServerProcess]:
+    put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=default_embedder(threads=1))
+    with running_server(store, "--keys", str(keys), log=tmp_path / "log") as server:
+        yield server
+
+
+async def test_a_key_is_exchanged_under_load_and_nobody_who_has_a_good_one_is_turned_away(
+    server: ServerProcess, keys: Path
+) -> None:
+    statuses: dict[str, list[int]] = {OLD: [], NEW: []}
+    stop = asyncio.Event()
+    path = f"{server.url}/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
+
+    async def keep_asking(http: httpx2.AsyncClient, key: str) -> None:
+        while not stop.is_set():
+            headers = {"authorization": f"Bearer {key}"}
+            answer = await http.post(path, json={"query": "delete a file", "limit": 3}, headers=headers)
+            statuses[key].append(answer.status_code)
+
+    def last(key: str, status: int) -> Callable[[], bool]:
+        return lambda: statuses[key][-1:] == [status]
+
+    async with httpx2.AsyncClient(timeout=DEADLINE) as http:
+        asking = [asyncio.create_task(keep_asking(http, key)) for key in (OLD, NEW)]
+        await until(last(NEW, 401))
+        await asyncio.to_thread(keys.write_text, _file(OLD, NEW))
+        await until(last(NEW, 200))
+        seen = len(statuses[OLD])
+        await asyncio.to_thread(keys.write_text, "spoiled")
+        await until(lambda: "what was in force stays" in server.log.read_text())
+        await asyncio.to_thread(keys.write_text, _file(NEW))
+        await until(last(OLD, 401))
+        stop.set()
+        await asyncio.gather(*asking)
+
+    assert set(statuses[OLD][:seen]) == {200}
+    for key, turns in ((OLD, [200, 401]), (NEW, [401, 200])):
+        changes = [status for at, status in enumerate(statuses[key]) if at == 0 or statuses[key][at - 1] != status]
+        assert changes == turns
+    written = server.log.read_text()
+    assert written.count("what was in force stays") == 1
+    assert OLD not in written
+    assert NEW not in written
+    assert "serving everybody" not in written

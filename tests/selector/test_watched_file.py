@@ -1,0 +1,74 @@
+"""A file that is read again: the last good content stays in force, and each change is told once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from selector.adapters.watched_file import WatchedFile
+from selector.errors import AccessError
+
+
+def _number(content: bytes) -> int:
+    try:
+        return int(content)
+    except ValueError:
+        raise AccessError("is no number") from None
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "number"
+    path.write_text("1")
+    return path
+
+
+def _watched(path: Path) -> WatchedFile[int]:
+    return WatchedFile(path, parse=_number, argument="--number", max_bytes=8)
+
+
+def test_what_changes_is_in_force_and_told_once(path: Path) -> None:
+    watched = _watched(path)
+    assert (watched.value, watched.refresh()) == (1, None)
+    path.write_text("2")
+    news = watched.refresh()
+    assert news is not None
+    assert str(path) in news
+    assert (watched.value, watched.refresh()) == (2, None)
+
+
+def test_a_bad_file_leaves_the_last_good_one_in_force_and_is_told_once(path: Path) -> None:
+    watched = _watched(path)
+    for content, word in (("x", "no number"), ("123456789", "larger than"), (None, "No such file")):
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_text(content)
+        news = watched.refresh()
+        assert news is not None
+        assert word in news
+        assert "stays" in news
+        assert (watched.value, watched.refresh()) == (1, None)
+    path.write_text("1")
+    assert "as it was before" in str(watched.refresh())
+    assert watched.refresh() is None
+
+
+def test_a_link_that_is_turned_is_seen(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("2")
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    watched = _watched(link)
+    (tmp_path / "turned").symlink_to(tmp_path / "other")
+    (tmp_path / "turned").replace(link)
+    assert watched.refresh()
+    assert watched.value == 2
+
+
+@pytest.mark.parametrize("content", [None, "x", "123456789"])
+def test_a_file_that_is_bad_at_the_start_is_an_error_with_its_argument(path: Path, content: str | None) -> None:
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(AccessError, match=f"--number: {path}: "):
+        _watched(path)
