@@ -26,9 +26,10 @@ from pydantic.dataclasses import dataclass
 
 from models.errors import ManifestError, ModelFileMismatchError, ModelFileMissingError
 
-__all__ = ["MAX_FILES", "FilePin", "ModelManifest", "VerifiedModel", "is_file_name", "parse_manifest"]
+__all__ = ["MAX_DIMENSION", "MAX_FILES", "FilePin", "ModelManifest", "VerifiedModel", "is_file_name", "parse_manifest"]
 
 _CONFIG: Final = ConfigDict(extra="forbid")
+MAX_DIMENSION: Final = 65_536
 MAX_FILES: Final = 256
 """Of one model; the largest on a hub has some hundred, the shards of its weights among them."""
 
@@ -68,7 +69,7 @@ class ModelManifest:
     """SPDX expression of the weights."""
     source: _Line
     """Where the weights were taken from, for people."""
-    dimension: Annotated[int, Field(strict=True, ge=1, le=65_536)]
+    dimension: Annotated[int, Field(strict=True, ge=1, le=MAX_DIMENSION)]
     max_tokens: Annotated[int, Field(strict=True, ge=3, le=131_072)]
     """Longest input in tokens, special tokens included; the rest of a longer text is not read."""
     query_prefix: _Prefix

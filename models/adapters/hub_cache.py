@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from models.adapters.local_files import packaged_models
 from models.errors import ModelError, ModelLoadError
 
 __all__ = ["HubModel", "HubName", "find_on_disk", "hub_name"]
@@ -81,8 +82,8 @@ def find_on_disk(wanted: HubName, *, download: bool = False) -> HubModel:
         if download:
             raise ModelLoadError(f"--model {wanted}: cannot be downloaded ({type(error).__name__})") from error
         raise ModelLoadError(
-            f"--model {wanted}: no model in the package, no folder, and not in the local hub cache; fetch it with:"
-            f" {_command(wanted)}"
+            f"--model {wanted}: none of the package ({', '.join(packaged_models())}), no folder, and not in the"
+            f" local hub cache; fetch it with: {_command(wanted)}"
         ) from error
     if _COMMIT.fullmatch(folder.name) is None:
         raise ModelLoadError(f"--model {wanted}: the local hub cache holds no commit of it; fetch it again")

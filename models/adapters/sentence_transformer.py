@@ -22,7 +22,7 @@ from models.adapters.folder_settings import LENGTHS, read_settings
 from models.adapters.model_folder import folder_name, pins_of
 from models.embedder import Vectors
 from models.errors import EmbeddingError, ModelFileMismatchError, ModelLoadError
-from models.manifest import ModelManifest
+from models.manifest import MAX_DIMENSION, ModelManifest
 from models.texts import embeddable_texts
 
 __all__ = ["BY_DIGEST", "SentenceTransformerEmbedder"]
@@ -54,15 +54,15 @@ class SentenceTransformerEmbedder:
                 model_kwargs={"use_safetensors": True, "dtype": "float32"},
             )
             said = self._model.get_embedding_dimension()
-            vectors = np.asarray(self._model.encode(list(_PROOF), show_progress_bar=False))
+            vectors = np.asarray(self._model.encode(list(_PROOF), prompt="", show_progress_bar=False))
         except Exception as error:
             raise ModelLoadError(f"model {folder}: cannot be loaded ({type(error).__name__})") from error
         if pins_of(folder) != pins:
             raise ModelFileMismatchError(
                 model=str(folder), file="-", problem="changed while it was loaded; start again"
             )
-        if vectors.ndim != 2 or not np.isfinite(vectors).all():
-            raise ModelLoadError(f"model {folder}: its vectors are not finite; copy it again")
+        if vectors.ndim != 2 or vectors.shape[1] > MAX_DIMENSION or not np.isfinite(vectors).all():
+            raise ModelLoadError(f"model {folder}: its vectors are not finite, or of no usable size; copy it again")
         if np.allclose(vectors[0], vectors[1], rtol=0, atol=1e-4):
             raise ModelLoadError(
                 f"model {folder}: it tells no text from another; is its tokenizer there? copy it again"

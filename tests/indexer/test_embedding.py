@@ -118,10 +118,10 @@ def test_vectors_of_another_shape_are_not_believed() -> None:
 
 @pytest.mark.parametrize("wrong", [np.zeros(8, dtype="<f4"), np.full(EMBEDDER.manifest.dimension, np.nan, dtype="<f4")])
 def test_one_vector_that_cannot_be_the_models_is_enough_not_to_believe_its_source(wrong: port.Vectors) -> None:
-    documents = many(40)
-    for row in range(len(documents)):
-        source = dict(vectors_of(documents))
-        source[documents[row].text_digest] = wrong
+    documents = many(8)
+    sound = vectors_of(documents)
+    for document in documents:
+        source = {**sound, document.text_digest: wrong}
         assert embedded(documents, carried=source).distrusted == len(documents)
 
 

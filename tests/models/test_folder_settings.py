@@ -108,7 +108,7 @@ def test_a_wrong_file_is_one_error_that_names_it(tmp_path: Path, file: str, valu
     assert "\n" not in str(refused.value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(FILES),
