@@ -43,7 +43,7 @@ from indexer.errors import ArtefactError, CanaryError, CanaryFailure, StoreError
 from indexer.ports import ArtefactStore, Rehearsal, VectorCache
 from indexer.progress import Progress, silent
 from indexer.release import Release, ReleasedSurface
-from indexer.releases import make_active
+from indexer.releases import Switching, ignored, make_active
 from models.embedder import Embedder
 
 
@@ -59,6 +59,7 @@ def deploy(
     dry_run: bool = False,
     at_once: int = AT_ONCE,
     progress: Progress = silent,
+    switching: Switching = ignored,
 ) -> DeployResult:
     """Makes `catalog` what the application serves; `now` says what the history will say of it, with a time zone.
 
@@ -66,7 +67,9 @@ def deploy(
     as the embedder uses cores. Raises ValueError for canaries without `rehearse`,
     `ActivationConflictError` where another deploy of the application was faster, `CanaryError`, `RehearsalError`,
     `StoreError`, `ArtefactError` where a version does not come back from the store as it went in, `BuildError`, and
-    what `models.errors` says the embedder raises. Whatever is raised, what was served is still served.
+    what `models.errors` says the embedder raises. `switching` is called just before the switch: whatever is raised
+    before, what was served is still served. What is raised after it, by Ctrl-C or a store that goes away before it
+    answers, leaves the old release or the new one active: ask `store.active`.
     """
     if canaries and rehearse is None:
         raise ValueError("rehearse: canaries need a ranking to be asked of")
@@ -113,8 +116,10 @@ def deploy(
     release = Release(application=catalog.application, deploy=catalog.deploy, surfaces=released)
     if not dry_run:
         with _step(progress, "activating"):
+            expected = active.id if active is not None else None
+            switching(release, expected)
             # Also where it is active already: it may not be any more.
-            make_active(store, release, expected=active.id if active is not None else None, at=now())
+            make_active(store, release, expected=expected, at=now())
     return DeployResult(
         application=catalog.application,
         deploy=catalog.deploy,

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from indexer.adapters.catalog_reader import read_canary_bytes, read_catalog_bytes
 from indexer.adapters.opening import open_store
+from indexer.adapters.patient_store import WAIT_S, PatientStore
 from indexer.adapters.usual_index import open_artefact
 from indexer.adapters.vector_cache import VectorFile, usual_place
 from indexer.canaries import read_canaries
@@ -28,6 +29,7 @@ from indexer.embedding import AT_ONCE
 from indexer.errors import CacheFileError
 from indexer.ports import ArtefactStore, Rehearsal, VectorCache
 from indexer.progress import Progress, silent
+from indexer.releases import Switching, ignored
 from models.adapters.onnx import default_embedder, usable_cores
 from models.embedder import Embedder
 from selector.rehearsal import SelectorRehearsal
@@ -45,20 +47,23 @@ def deploy_catalog(
     remember: bool = True,
     dry_run: bool = False,
     threads: int | None = None,
+    wait_s: float = WAIT_S,
     progress: Progress = silent,
     tell: Callable[[str], None] = lambda _: None,
+    switching: Switching = ignored,
 ) -> DeployResult:
     """Makes a catalog what its application serves.
 
     `catalog` is one, or the path of a catalog file; `store` is one, or what `--store` takes; `embedder` is the model in
     the package where none is given. `threads` is how many cores embed, all of them by default; an embedder that is
     given keeps to its own. `canaries` is the path of a file of canary queries. `cache` is the
-    file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none. `tell`
-    hears, in a sentence, of what goes wrong and hinders nothing.
+    file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none. A store
+    that cannot be reached is waited for, up to `wait_s` seconds for each call; 0 is one try. `tell` hears, in a
+    sentence, of what goes wrong and hinders nothing.
 
     Raises what `indexer.deploy.deploy` raises, `CatalogFileError` and `CanaryFileError` where a file cannot be read,
     `CacheFileError` where `cache` is a file of something else, `surface.errors.CatalogError` where a catalog is wrong.
-    Whatever is raised, what was served is still served.
+    `switching` is called just before the switch, and `deploy` says what that means for what is raised.
     """
     if not isinstance(catalog, Catalog):
         catalog = read_catalog(read_catalog_bytes(Path(catalog))).catalog
@@ -70,7 +75,7 @@ def deploy_catalog(
         return deploy(
             catalog,
             embedder=model,
-            store=opened,
+            store=PatientStore(opened, wait_s=wait_s, tell=tell),
             now=lambda: datetime.now(UTC),
             cache=remembered,
             canaries=asked,
@@ -78,6 +83,7 @@ def deploy_catalog(
             dry_run=dry_run,
             at_once=max(AT_ONCE, cores),
             progress=progress,
+            switching=switching,
         )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 
 from indexer.artefact import Artefact
 from indexer.contents import Contents, read_contents
@@ -22,8 +23,15 @@ from indexer.ledger import Ledger
 from indexer.ports import ArtefactStore
 from indexer.release import Release
 
+Switching: TypeAlias = Callable[[Release, "str | None"], None]
+"""Told of a release that may become active from now on, and of the id of the one that it is to replace."""
+
 SHORTEST_PREFIX = 6
 """Digits of a release's id that are enough to ask for it, where no other kept one begins with them."""
+
+
+def ignored(release: Release, expected: str | None) -> None:
+    """A `Switching` that nobody hears."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from surface.errors import CatalogError
 
 SHOWN_REFUSALS = 20
 
-REASONS: tuple[tuple[type[Exception], str], ...] = (
+REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (CanaryError, "canaries"),
     (ActivationConflictError, "conflict"),
     (CatalogError, "catalog"),
@@ -30,6 +30,7 @@ REASONS: tuple[tuple[type[Exception], str], ...] = (
     (ArtefactError, "damaged"),
     (StoreError, "store"),
     (ModelError, "model"),
+    (KeyboardInterrupt, "interrupted"),
 )
 
 
@@ -87,12 +88,19 @@ def deploy_json(result: DeployResult, read: ReadCatalog, *, seconds: float) -> d
     }
 
 
-def failure_json(error: Exception) -> dict[str, Any]:
-    """A deploy that failed, for a program: what was served is still served."""
+def told(error: BaseException) -> str:
+    """What a person is told of what ended a command."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
+
+
+def failure_json(error: BaseException) -> dict[str, Any]:
+    """A command that failed, for a program; what is active after it is `commands.attempt`'s matter."""
     failure: dict[str, Any] = {
         "outcome": "failed",
         "reason": next((reason for kind, reason in REASONS if isinstance(error, kind)), "other"),
-        "error": str(error),
+        "error": told(error),
     }
     if isinstance(error, CanaryError):
         failure["canaries"] = [asdict(one) for one in error.failures]

@@ -62,6 +62,14 @@ def positive(text: str) -> int:
     return value
 
 
+def seconds(text: str) -> float:
+    """An argument that says how long."""
+    value = float(text)
+    if not 0 <= value <= 1_000_000:
+        raise argparse.ArgumentTypeError("needs 0 to 1000000 seconds")
+    return value
+
+
 def now() -> datetime:
     """This moment, for the history."""
     return datetime.now(UTC)

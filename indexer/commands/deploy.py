@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from indexer.adapters.catalog_reader import read_catalog_bytes
+from indexer.adapters.patient_store import WAIT_S
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import ReadCatalog, read_catalog
-from indexer.commands.arguments import add_store, positive, store_of
-from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE
+from indexer.commands.arguments import add_store, positive, seconds, store_of
+from indexer.commands.attempt import Attempt, SwitchedError
+from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE, SWITCHED
 from indexer.deploying import deploy_catalog
 from indexer.errors import ActivationConflictError, CanaryError, IndexerError
-from indexer.report import deploy_json, deploy_lines, failure_json, refusal_lines
+from indexer.report import deploy_json, deploy_lines, refusal_lines
 from indexer.tool_lines import read_tool_lines
 from models.adapters.choice import add_model, chosen_embedder
 from models.adapters.onnx import usable_cores
@@ -29,8 +30,9 @@ FAILURES = (CatalogError, IndexerError, ModelError)
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Indexes a catalog and makes it what selectors serve: all of it or nothing. Exit codes: 0 it is active; 1 it "
-        "failed; 2 wrong use; 3 a canary failed; 4 another deploy was faster; 130 interrupted. Whatever it is but 0, "
-        "what was served is still served."
+        "failed; 2 wrong use; 3 a canary failed; 4 another deploy was faster; 5 it failed or was interrupted once the "
+        "switch had begun, and is active or may be, as the last line says; 130 interrupted. Whatever it is but 0 and "
+        "5, this deploy changed nothing that is served."
     )
     parser.add_argument("catalog", type=Path, help="catalog.json or tools.jsonl, packed by gzip or not")
     add_store(parser)
@@ -44,6 +46,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache", type=Path, metavar="FILE", help="where vectors are remembered (default: user's cache)"
     )
+    parser.add_argument(
+        "--wait",
+        type=seconds,
+        default=WAIT_S,
+        metavar="SECONDS",
+        help=f"how long to wait for a store that cannot be reached, each time (default: {WAIT_S:g}; 0: not at all)",
+    )
     parser.add_argument("--no-cache", action="store_true", help="remember no vectors")
 
 
@@ -51,7 +60,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.no_cache and arguments.cache is not None:
         raise WrongUseError("--no-cache, --cache: one or the other")
     started = time.monotonic()
-    with _failures_told(as_json=arguments.json):
+    attempt = Attempt()
+    with attempt.accounted_for(failures=FAILURES, as_json=arguments.json):
         read = _read(arguments)
         for line in refusal_lines(read):
             say(line)
@@ -69,25 +79,17 @@ def _run(arguments: argparse.Namespace) -> int:
                 remember=not arguments.no_cache,
                 dry_run=arguments.dry_run,
                 threads=arguments.threads,
+                wait_s=arguments.wait,
                 progress=progress,
                 tell=say,
+                switching=partial(attempt.begins, store),
             )
-    seconds = time.monotonic() - started
-    if arguments.json:
-        print_json(deploy_json(result, read, seconds=seconds))
-    else:
-        print("\n".join(deploy_lines(result, read, seconds=seconds)))
+        elapsed = time.monotonic() - started
+        if arguments.json:
+            print_json(deploy_json(result, read, seconds=elapsed))
+        else:
+            print("\n".join(deploy_lines(result, read, seconds=elapsed)), flush=True)
     return DONE
-
-
-@contextmanager
-def _failures_told(*, as_json: bool) -> Iterator[None]:
-    try:
-        yield
-    except FAILURES as error:
-        if as_json:
-            print_json(failure_json(error))
-        raise
 
 
 def _read(arguments: argparse.Namespace) -> ReadCatalog:
@@ -112,5 +114,5 @@ DEPLOY = Command(
     configure=_configure,
     run=_run,
     failures=FAILURES,
-    exit_codes={CanaryError: CANARY_FAILED, ActivationConflictError: LOST_THE_RACE},
+    exit_codes={CanaryError: CANARY_FAILED, ActivationConflictError: LOST_THE_RACE, SwitchedError: SWITCHED},
 )

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-CANARY_FAILED, LOST_THE_RACE = 3, 4
+CANARY_FAILED, LOST_THE_RACE, SWITCHED = 3, 4, 5

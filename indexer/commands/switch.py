@@ -6,13 +6,17 @@ import argparse
 from collections.abc import Callable
 
 from indexer.commands.arguments import add_application, add_store, application_of, now, store_of
-from indexer.commands.exit_codes import LOST_THE_RACE
+from indexer.commands.attempt import Attempt, SwitchedError
+from indexer.commands.exit_codes import LOST_THE_RACE, SWITCHED
 from indexer.errors import ActivationConflictError, IndexerError
 from indexer.ledger import Ledger
 from indexer.release import Release
-from indexer.releases import SHORTEST_PREFIX, kept_release, previous_release, switch
+from indexer.releases import SHORTEST_PREFIX, Switched, kept_release, previous_release, switch
 from indexer.table import short
 from surface.adapters.command_line import DONE, Command, print_json
+
+_FAILURES = (IndexerError,)
+_EXIT_CODES = {ActivationConflictError: LOST_THE_RACE, SwitchedError: SWITCHED}
 
 
 def _configure_activate(parser: argparse.ArgumentParser) -> None:
@@ -36,14 +40,23 @@ def _rollback(arguments: argparse.Namespace) -> int:
 
 
 def _switch(arguments: argparse.Namespace, choose: Callable[[Ledger], Release]) -> int:
-    store = store_of(arguments)
-    application = application_of(arguments, store)
-    ledger = store.ledger(application)
-    switched = switch(store, ledger, choose(ledger), now=now)
+    attempt = Attempt()
+    with attempt.accounted_for(failures=_FAILURES, as_json=arguments.json):
+        store = store_of(arguments)
+        application = application_of(arguments, store)
+        ledger = store.ledger(application)
+        release = choose(ledger)
+        attempt.begins(store, release, ledger.active.id if ledger.active is not None else None)
+        _tell(application, switch(store, ledger, release, now=now), as_json=arguments.json)
+    return DONE
+
+
+def _tell(application: str, switched: Switched, *, as_json: bool) -> None:
     release = switched.release
-    if arguments.json:
+    if as_json:
         print_json(
             {
+                "outcome": "unchanged" if switched.unchanged else "activated",
                 "application": application,
                 "release": release.id,
                 "deploy": release.deploy,
@@ -52,11 +65,10 @@ def _switch(arguments: argparse.Namespace, choose: Callable[[Ledger], Release]) 
             }
         )
     elif switched.unchanged:
-        print(f"{application}: release {short(release.id)} was active already")
+        print(f"{application}: release {short(release.id)} was active already", flush=True)
     else:
         print(f"{application}: release {short(release.id)} is active (deploy {short(release.deploy)})")
-        print(f"  before it: {short(switched.previous)}")
-    return DONE
+        print(f"  before it: {short(switched.previous)}", flush=True)
 
 
 ACTIVATE = Command(
@@ -64,14 +76,14 @@ ACTIVATE = Command(
     summary="make a kept release what selectors serve, after reading all of it",
     configure=_configure_activate,
     run=_activate,
-    failures=(IndexerError,),
-    exit_codes={ActivationConflictError: LOST_THE_RACE},
+    failures=_FAILURES,
+    exit_codes=_EXIT_CODES,
 )
 ROLLBACK = Command(
     name="rollback",
     summary="go back to the release that was active before; twice ends where it began",
     configure=_configure_rollback,
     run=_rollback,
-    failures=(IndexerError,),
-    exit_codes={ActivationConflictError: LOST_THE_RACE},
+    failures=_FAILURES,
+    exit_codes=_EXIT_CODES,
 )

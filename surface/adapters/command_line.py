@@ -108,10 +108,18 @@ def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: 
     for name, hint in (missing or {}).items():
         listed.add_parser(name, help=hint)
     chosen = parser.parse_args(argv)
-    command = commands[chosen.command]
+    try:
+        return _ended(commands[chosen.command], chosen, prog)
+    finally:
+        _flushed()
+
+
+def _ended(command: Command, chosen: argparse.Namespace, prog: str) -> int:
     expected: tuple[type[Exception], ...] = (CommandFailedError, *command.failures)
     try:
-        return command.run(chosen) or DONE
+        code = command.run(chosen) or DONE
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what cannot be written fails here, not when the interpreter ends
     except WrongUseError as error:
         say(f"{prog} {command.name}: {error}")
         return WRONG_USE
@@ -121,10 +129,26 @@ def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: 
     except KeyboardInterrupt:
         say(f"{prog} {command.name}: interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has left (``| head``); keep the interpreter from complaining when it closes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has left (``| head``)
         return FAILED
+    except OSError as error:
+        if _flushed():
+            raise  # not the output's
+        say(f"{prog} {command.name}: the output cannot be written: {error.strerror}")
+        return FAILED
+    else:
+        return code
+
+
+def _flushed() -> bool:
+    """Whether the output could be written; where not, the interpreter does not complain of it when it ends."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 def _how_to_install(entry: EntryPoint, error: ModuleNotFoundError) -> str:

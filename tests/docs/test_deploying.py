@@ -14,7 +14,7 @@ import pytest
 
 from indexer.__main__ import COMMANDS
 from indexer.adapters.directory_store import DirectoryStore
-from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE
+from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE, SWITCHED
 from indexer.report import REASONS
 from tests.indexer.samples import catalog_json, tool_json
 
@@ -56,5 +56,6 @@ def test_every_command_of_the_indexer_but_import_stands_on_the_page() -> None:
 def test_the_codes_and_reasons_are_those_of_the_program() -> None:
     assert f"| {CANARY_FAILED} | a canary failed" in PAGE
     assert f"| {LOST_THE_RACE} | another deploy or switch was faster" in PAGE
+    assert f"| {SWITCHED} | it failed or was interrupted once the switch had begun" in PAGE
     flowing = " ".join(PAGE.split())
     assert all(f"`{reason}`" in flowing for _, reason in REASONS)

@@ -87,6 +87,7 @@ def active(line: Line) -> str:
 
 def test_rolling_back_twice_ends_where_it_began(line: Line, releases: list[str]) -> None:
     assert line.json("rollback") == {
+        "outcome": "activated",
         "application": "app",
         "release": releases[1],
         "deploy": "d2",

@@ -1,0 +1,167 @@
+"""Whatever ends a deploy or a switch, its exit code and its last words say which release is active."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.adapters.directory_store import DirectoryStore
+from indexer.commands import deploy as deploy_command
+from indexer.commands.attempt import Attempt
+from indexer.deploying import deploy_catalog
+from indexer.errors import IndexerError, StoreUnavailableError
+from indexer.memory_store import MemoryStore
+from indexer.ports import ArtefactStore
+from indexer.progress import Progress
+from indexer.release import Release
+from surface.adapters.command_line import run
+from tests.indexer.samples import EMBEDDER, NOW, artefact, catalog_json, release, tool_json
+
+OLD, NEW, OTHER = artefact("old"), artefact("new"), artefact("other")
+# A deploy with a model that costs nothing, whose output goes where it cannot.
+FULL = """
+import sys
+from indexer.commands import deploy
+from surface.adapters.command_line import run
+from tests.indexer.samples import EMBEDDER
+deploy.chosen_embedder = lambda *_, **__: EMBEDDER
+sys.exit(run((deploy.DEPLOY,), "toolsurface", sys.argv[1:]))
+"""
+
+
+def serving(*parts: Any) -> MemoryStore:
+    store = MemoryStore()
+    for one in (OLD, NEW, OTHER):
+        store.publish(one, at=NOW)
+    for one in parts:
+        active = store.active("app")
+        store.activate(release(one), expected=active.id if active else None, at=NOW)
+    return store
+
+
+def end(store: ArtefactStore, error: BaseException, capsys: pytest.CaptureFixture[str], *, begun: bool = True) -> Any:
+    def fail() -> None:
+        raise error
+
+    attempt = Attempt()
+    if begun:
+        attempt.begins(store, release(NEW), release(OLD).id)
+    with pytest.raises(BaseException) as caught, attempt.accounted_for(failures=(IndexerError,), as_json=True):  # noqa: PT011 - which one it is, is the question
+        fail()
+    told = json.loads(capsys.readouterr().out)
+    return (caught.value is error, told["switched"], told["active"], str(caught.value))
+
+
+class Away(MemoryStore):
+    def active(self, application: str) -> Release | None:
+        raise StoreUnavailableError("the store is away")
+
+
+@pytest.mark.parametrize("error", [StoreUnavailableError("no answer"), KeyboardInterrupt(), OSError(28, "No space")])
+def test_what_ends_a_switch_is_told_with_what_is_active(
+    error: BaseException, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, old, other = release(NEW).id, release(OLD).id, release(OTHER).id
+    assert end(serving(OLD), error, capsys, begun=False)[:3] == (True, False, None)
+    assert end(serving(OLD), error, capsys)[:3] == (True, False, old)
+    *told, words = end(serving(OLD, NEW), error, capsys)
+    assert told == [False, True, new]
+    assert words.endswith(f"; release {new[:12]} is active nevertheless")
+    *told, words = end(serving(OLD, OTHER), error, capsys)
+    assert told == [False, None, other]
+    assert words.endswith("whether this one was cannot be told")
+    *told, words = end(Away(), error, capsys)
+    assert told == [False, None, None]
+    assert words.endswith("cannot be told now; ask status")
+
+
+@pytest.fixture
+def catalogs(memory: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """A catalog that is served, and one to deploy."""
+    monkeypatch.setattr(deploy_command, "chosen_embedder", lambda *_, **__: EMBEDDER)
+    paths = [memory / "d1.json", memory / "d2.json"]
+    for path, tools in zip(paths, ("a", "ab"), strict=True):
+        path.write_bytes(catalog_json(*map(tool_json, tools), deploy=path.stem))
+    deploy_catalog(paths[0], store=memory / "store", embedder=EMBEDDER, remember=False)
+    return paths
+
+
+def arguments(catalog: Path) -> list[str]:
+    return ["deploy", str(catalog), "--store", str(catalog.parent / "store"), "--no-cache", "--json"]
+
+
+def active_deploy(catalogs: list[Path]) -> str:
+    active = DirectoryStore(catalogs[0].parent / "store").active("app")
+    assert active is not None
+    return active.deploy
+
+
+@pytest.mark.parametrize(
+    ("stage", "done", "code"),
+    [
+        ("reading", 0, 130),
+        ("reading", 1, 130),
+        ("embedding", 0, 130),
+        ("building", 1, 130),
+        ("publishing", 1, 130),
+        ("activating", 0, 130),
+        ("activating", 1, 5),
+    ],
+)
+def test_ctrl_c_at_any_stage_says_what_is_active(
+    catalogs: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    stage: str,
+    done: int,
+    code: int,
+) -> None:
+    struck = (stage, done)
+
+    @contextmanager
+    def pressing() -> Iterator[Progress]:
+        def progress(stage: str, done: int, total: int) -> None:
+            if (stage, done) == struck:
+                signal.raise_signal(signal.SIGINT)
+
+        yield progress
+
+    monkeypatch.setattr(deploy_command, "shown_progress", pressing)
+    assert run((deploy_command.DEPLOY,), "toolsurface", arguments(catalogs[1])) == code
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    assert (told["outcome"], told["reason"], told["switched"]) == ("failed", "interrupted", code == 5)
+    assert active_deploy(catalogs) == ("d2" if code == 5 else "d1")
+    assert said.err.count("\n") == 1
+    assert ("is active nevertheless" in said.err) == (code == 5)
+
+
+@pytest.mark.parametrize("place", ["full", "closed"])
+def test_an_output_that_cannot_be_written_hides_no_release(catalogs: list[Path], place: str) -> None:
+    command = [sys.executable, "-P", "-c", FULL, *arguments(catalogs[1])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    if place == "full":
+        output = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, output = os.pipe()
+        os.close(reader)
+    try:
+        process = subprocess.run(
+            command, env=environment, check=False, text=True, timeout=120, stdout=output, stderr=subprocess.PIPE
+        )
+    finally:
+        os.close(output)
+    assert process.returncode == 5, process.stderr
+    assert process.stderr.endswith("is active nevertheless\n")
+    assert process.stderr.count("toolsurface deploy: ") == 1
+    assert "Traceback" not in process.stderr
+    assert active_deploy(catalogs) == "d2"

@@ -1,0 +1,75 @@
+"""A store that is away is waited for, long enough and not for ever."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import count, pairwise
+
+import pytest
+from tenacity import RetryCallState, Retrying
+
+from indexer.adapters.patient_store import BETWEEN, STOP, WAIT_S, PatientStore
+from indexer.errors import StoreError, StoreUnavailableError
+from indexer.memory_store import MemoryStore
+from indexer.release import Release
+from indexer.releases import make_active
+from tests.indexer.samples import NOW, artefact, release
+
+
+def tries(each_takes_s: float) -> list[float]:
+    """When each try of one call begins, in seconds, where all of them fail after so long."""
+    state, starts = RetryCallState(Retrying(), None, (), {}), [0.0]
+    for number in count(1):
+        state.attempt_number, state.start_time = number, 0.0
+        state.outcome_timestamp = starts[-1] + each_takes_s
+        state.upcoming_sleep = BETWEEN(state)
+        if STOP(WAIT_S)(state):
+            return starts
+        starts.append(state.outcome_timestamp + state.upcoming_sleep)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("each_takes_s", [0.0, 0.3, 5.0, 20.0, 42.0, 60.0])
+def test_the_usual_budget_outlasts_a_store_that_is_away_for_30_seconds(each_takes_s: float) -> None:
+    starts = tries(each_takes_s)
+    assert 30 <= starts[-1] <= WAIT_S
+    assert max(after - before for before, after in pairwise(starts)) <= each_takes_s + 5.001
+
+
+class Leaving(MemoryStore):
+    """Does what it is asked, and fails to say so for a number of times."""
+
+    def __init__(self, times: int, error: type[StoreError] = StoreUnavailableError) -> None:
+        super().__init__()
+        self.left, self._error = times, error
+
+    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+        super().activate(release, expected=expected, at=at)
+        self.left -= 1
+        if self.left >= 0:
+            raise self._error("no answer")
+
+
+def test_an_activation_whose_answer_is_lost_is_found_to_have_happened() -> None:
+    store, one, said = Leaving(1), artefact(), list[str]()
+    store.publish(one, at=NOW)
+    make_active(PatientStore(store, tell=said.append), release(one), expected=None, at=NOW)
+    assert store.active("app") == release(one)
+    assert len(store.ledger("app").activations) == 1
+    assert said == ["no answer; waiting for it, up to 120 s"]
+
+
+def test_what_does_not_mend_itself_is_not_waited_for() -> None:
+    store, one = Leaving(1, StoreError), artefact()
+    store.publish(one, at=NOW)
+    with pytest.raises(StoreError, match="no answer"):
+        PatientStore(store).activate(release(one), expected=None, at=NOW)
+    assert store.left == 0
+
+
+def test_no_patience_is_one_try() -> None:
+    store, one = Leaving(5), artefact()
+    store.publish(one, at=NOW)
+    with pytest.raises(StoreUnavailableError, match="no answer"):
+        PatientStore(store, wait_s=0).activate(release(one), expected=None, at=NOW)
+    assert store.left == 4
