@@ -1,12 +1,15 @@
-"""The ports of the selector: where an open index comes from, and what remembers rankings."""
+"""The ports of the selector: where an open index comes from, what remembers rankings, what ranks several queries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from indexer.index import SurfaceIndex
 from selector.rankings import Ranking
 from selector.served import ServedVersion
+from surface.protocol import RankReply
+from surface.ranking import Ranker, RankRequest
 
 
 class Indexes(Protocol):
@@ -41,4 +44,12 @@ class RankingCache(Protocol):
 
     def keep(self, key: bytes, ranking: Ranking) -> None:
         """Remembers a ranking that is not degraded; returns at once, whatever is still being written."""
+        ...
+
+
+class BatchRanker(Ranker, Protocol):
+    """A ranker that several queries can be given at once."""
+
+    async def rank_many(self, requests: Sequence[RankRequest]) -> tuple[RankReply, ...]:
+        """The reply of each request, in order. Raises what `rank` raises, for all of them together."""
         ...

@@ -1,8 +1,9 @@
 """What goes over the wire between a surface and a ranking service, and its version.
 
-    POST /v1/applications/{application}/surfaces/{surface}/rank
+    POST /v1/applications/{application}/surfaces/{surface}/rank          RankBody → RankReply
+    POST /v1/applications/{application}/surfaces/{surface}/rank-batch    RankBatchBody → RankBatchReply
 
-The request body is a `RankBody`, a good answer is a `RankReply`; failures are RFC 9457 problem documents.
+Failures are RFC 9457 problem documents.
 Nothing here depends on the scale of a score: scores are for people and evidence.
 """
 
@@ -15,6 +16,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 PROTOCOL_VERSION: Literal[1] = 1
 MAX_LIMIT = 100
 """The most names one request may ask for."""
+MAX_BATCH = 32
+"""The most queries that one request may hold."""
 MAX_QUERY_CHARACTERS = 16_384
 """The longest query on the wire; a surface's own ceiling, in bytes, is lower."""
 
@@ -31,20 +34,43 @@ class Wire(BaseModel):
 
 
 def _whole(value: object) -> object:
-    # To a literal, true and 1.0 are 1.
+    """JSON knows one kind of number, so 5.0 is whole; ``true`` and ``"5"``, which Python would take, are no numbers."""
+    if type(value) is float and value.is_integer():
+        return int(value)
     if type(value) is not int:
-        raise ValueError(f"needs the number {PROTOCOL_VERSION}")
+        raise ValueError("needs a whole number")
     return value
+
+
+Version = Annotated[Literal[1], BeforeValidator(_whole)]
+Query = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole)]
 
 
 class RankBody(Wire):
     """What a surface asks."""
 
-    version: Annotated[Literal[1], BeforeValidator(_whole)] = PROTOCOL_VERSION
-    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS)]
-    limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIMIT)]
+    model_config = ConfigDict(json_schema_extra={"examples": [{"version": 1, "query": "who owes us?", "limit": 5}]})
+
+    version: Version = PROTOCOL_VERSION
+    query: Query
+    limit: Limit
     catalog_digest: Digest | None = None
     """The catalog the asking surface holds; the service answers from that version while it keeps it."""
+
+
+class RankBatchBody(Wire):
+    """Several queries of one surface. They are answered together or, with one problem document, not at all."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"version": 1, "queries": ["who owes us?", "send an invoice"], "limit": 5}]}
+    )
+
+    version: Version = PROTOCOL_VERSION
+    queries: Annotated[tuple[Query, ...], Field(min_length=1, max_length=MAX_BATCH)]
+    limit: Limit
+    """Of each query."""
+    catalog_digest: Digest | None = None
 
 
 class RankedName(Wire):
@@ -67,3 +93,11 @@ class RankReply(Wire):
     """The ranker holds that nothing in this catalog fits."""
     degraded: Code | None = None
     """Why the ranking is weaker than usual, where it is."""
+
+
+class RankBatchReply(Wire):
+    """What a ranker answers to several queries."""
+
+    version: Literal[1] = PROTOCOL_VERSION
+    replies: tuple[RankReply, ...]
+    """One for each query, in order."""

@@ -1,6 +1,6 @@
 """The service as one ASGI application: routes, the door in front of them, and the edge around it all.
 
-    routes/ranking.py    POST /v1/applications/{application}/surfaces/{surface}/rank
+    routes/ranking.py    POST /v1/applications/{application}/surfaces/{surface}/rank · …/rank-batch
     routes/listing.py    GET  /v1/applications · GET /v1/applications/{application}
     routes/health.py     GET  /health/live · GET /health/ready
     this file            GET  /openapi.json
@@ -31,10 +31,10 @@ from selector.adapters.routes import health
 from selector.adapters.routes.health import health_routes
 from selector.adapters.routes.listing import listing_routes
 from selector.adapters.routes.ranking import ranking_routes
+from selector.ports import BatchRanker
 from selector.served import Served
 from surface._version import __version__
 from surface.errors import RankerUnavailable
-from surface.ranking import Ranker
 
 MAX_BODY_BYTES: Final = 131_072
 """The longest query fits, written in escapes throughout."""
@@ -44,7 +44,7 @@ OPENAPI_PATH: Final = "/openapi.json"
 
 def build_app(
     *,
-    ranker: Ranker,
+    ranker: BatchRanker,
     served: Callable[[], Served],
     unreadable: Callable[[], Mapping[str, str]] = dict,
     access: Access | None = None,

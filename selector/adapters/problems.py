@@ -17,7 +17,6 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from surface.errors import RankerUnavailable
-from surface.protocol import RankBody
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -76,8 +75,9 @@ def _faults(error: RequestValidationError) -> Iterable[dict[str, str]]:
         if kind == "json_invalid":
             yield {"field": "body", "problem": "is not JSON"}
         elif kind == "extra_forbidden":
-            yield {"field": "body", "problem": f"takes only the fields {', '.join(RankBody.model_fields)}"}
+            yield {"field": "body", "problem": "has a field that is not taken; /openapi.json lists those that are"}
         elif not path:
             yield {"field": "body", "problem": "needs a JSON object, sent as application/json"}
         else:
-            yield {"field": ".".join(str(step) for step in path), "problem": str(fault["msg"])}
+            said = str(fault["msg"]).removeprefix("Value error, ")
+            yield {"field": ".".join(str(step) for step in path), "problem": said}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import httpx2
 import pytest
@@ -34,6 +34,9 @@ class Endless:
             self.cancelled.set()
             raise
         raise AssertionError
+
+    async def rank_many(self, requests: Sequence[RankRequest]) -> tuple[RankReply, ...]:
+        return (await self.rank(requests[0]),)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,14 +15,16 @@ from indexer.memory_store import MemoryStore
 from models.hashing import HashingEmbedder
 from selector.adapters.http_api import MAX_BODY_BYTES, build_app
 from selector.library import Library
+from selector.ports import BatchRanker
 from selector.served import Served
 from selector.service import Selector
 from surface.errors import RankerUnavailable
-from surface.protocol import RankReply
-from surface.ranking import Ranker, RankRequest
+from surface.protocol import MAX_BATCH, RankBatchReply, RankReply
+from surface.ranking import RankRequest
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, ask, library_over, put
 
 PATH = f"/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
+BATCH = f"{PATH}-batch"
 MARKER = "s3cret-marker"
 
 
@@ -35,6 +37,9 @@ class _Raises:
         self._error = error
 
     async def rank(self, request: RankRequest) -> RankReply:
+        raise self._error
+
+    async def rank_many(self, requests: Sequence[RankRequest]) -> tuple[RankReply, ...]:
         raise self._error
 
 
@@ -59,7 +64,7 @@ async def http(selector: Selector, library: Library) -> AsyncIterator[httpx2.Asy
         yield client
 
 
-def _client(ranker: Ranker, library: Library) -> httpx2.AsyncClient:
+def _client(ranker: BatchRanker, library: Library) -> httpx2.AsyncClient:
     transport = httpx2.ASGITransport(app=build_app(ranker=ranker, served=lambda: library.served))
     return httpx2.AsyncClient(transport=transport, base_url="http://selector")
 
@@ -79,6 +84,34 @@ async def test_a_ranking_over_http_is_the_ranking_in_process(http: httpx2.AsyncC
     response = await http.post(PATH, json={"query": "delete a file", "limit": 5})
     assert response.status_code == 200
     assert RankReply.model_validate_json(response.content) == await selector.rank(ask("delete a file"))
+
+
+async def test_a_batch_is_the_ranking_of_each_query_in_order(http: httpx2.AsyncClient, selector: Selector) -> None:
+    queries = ["delete a file", "send an invoice", "?", "delete a file"]
+    response = await http.post(BATCH, json={"queries": queries, "limit": 5})
+    assert response.status_code == 200
+    replies = RankBatchReply.model_validate_json(response.content).replies
+    assert list(replies) == [await selector.rank(ask(query)) for query in queries]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"queries": [], "limit": 5}, "queries"),
+        ({"queries": ["x"] * (MAX_BATCH + 1), "limit": 5}, "queries"),
+        ({"queries": ["x", ""], "limit": 5}, "queries.1"),
+        ({"queries": ["x", {MARKER: MARKER}], "limit": 5}, "queries.1"),
+        ({"queries": MARKER, "limit": 5}, "queries"),
+        ({"queries": ["x"], "limit": True}, "limit"),
+        ({"queries": ["x"], "limit": 5, "query": MARKER}, "body"),
+    ],
+)
+async def test_a_batch_with_one_wrong_query_is_refused_whole_and_names_it(
+    http: httpx2.AsyncClient, body: Any, field: str
+) -> None:
+    response = await http.post(BATCH, json=body)
+    assert _problem(response, 422, "invalid_request")["errors"][0]["field"] == field
+    assert MARKER not in response.text
 
 
 async def test_an_unknown_surface_is_a_404_that_programs_can_tell_from_an_unknown_path(

@@ -5,31 +5,43 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
 from models.adapters.onnx import default_embedder
+from selector.access import KEY_BYTES, hashed, key_of
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
 from tests.selector.server_process import DEADLINE, ServerProcess, running_server
 
 PATH = f"/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
 BODY = {"query": "delete a file", "limit": 5}
 PATIENCE = 1.0
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+KEY = key_of(b"k" * KEY_BYTES)
+HEADERS = {"authorization": f"Bearer {KEY}"}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     folder = tmp_path_factory.mktemp("server")
     put(DirectoryStore(folder / "store"), {SURFACE: TOOLS}, embedder=default_embedder(threads=1))
-    with running_server(folder / "store", "--patience", str(PATIENCE), log=folder / "log") as server:
+    keys = folder / "keys.toml"
+    keys.write_text(
+        f'[[key]]\nid = "web"\nhashes = ["{hashed(KEY)}"]\nsurfaces = {{ {APPLICATION} = ["{SURFACE}"] }}\n'
+    )
+    arguments = ("--patience", str(PATIENCE), "--keys", str(keys))
+    with running_server(folder / "store", *arguments, log=folder / "log") as server:
         yield server
         # Nothing that was sent here may have ended it, nor have left a traceback.
-        assert httpx2.post(server.url + PATH, json=BODY, timeout=DEADLINE).status_code == 200
+        assert httpx2.post(server.url + PATH, json=BODY, headers=HEADERS, timeout=DEADLINE).status_code == 200
         assert server.stop() == 0
         assert "Traceback" not in server.log.read_text()
 
@@ -75,7 +87,8 @@ def _status(answer: bytes) -> tuple[int, str]:
 
 
 def _head(*lines: str, length: int = 1_000) -> bytes:
-    fixed = (f"POST {PATH} HTTP/1.1", "host: x", "content-type: application/json", f"content-length: {length}")
+    fixed = [f"POST {PATH} HTTP/1.1", "host: x", "content-type: application/json", f"content-length: {length}"]
+    fixed += [f"authorization: Bearer {KEY}"]
     return "\r\n".join((*fixed, *lines)).encode() + b"\r\n\r\n"
 
 
@@ -85,7 +98,7 @@ def test_a_body_that_does_not_come_is_a_408_and_holds_up_nobody(server: ServerPr
         for connection in held:
             connection.sendall(_head() + b'{"query": ')
         began = time.monotonic()
-        response = httpx2.post(server.url + PATH, json=BODY, timeout=DEADLINE)
+        response = httpx2.post(server.url + PATH, json=BODY, headers=HEADERS, timeout=DEADLINE)
         assert response.status_code == 200
         assert time.monotonic() - began < DEADLINE / 2
         assert {_status(_rest(connection)) for connection in held} == {(408, "request_timeout")}
@@ -153,9 +166,9 @@ def test_what_is_no_http_is_answered_with_a_problem_document(
         (b'{"query": "x", "limit": -0}', 422),
         (b'{"query": "x", "limit": true}', 422),
         (b'{"query": "x", "limit": "5"}', 422),
-        (b'{"query": "x", "limit": 5.0}', 422),
+        (b'{"query": "x", "limit": 5.5}', 422),
         (b'{"query": "x", "limit": 5, "version": true}', 422),
-        (b'{"query": "x", "limit": 5, "version": 1.0}', 422),
+        (b'{"query": "x", "limit": 5.0, "version": 1.0}', 200),
         (b'{"query": "\xff\xfe", "limit": 5}', 400),
         (b'{"query": "\\ud800", "limit": 5}', 422),
         (b"\x00" * 1_000, 422),
@@ -169,7 +182,7 @@ def test_what_is_no_http_is_answered_with_a_problem_document(
 def test_a_hostile_body_is_answered_or_refused_by_a_problem_document(
     server: ServerProcess, body: bytes, status: int
 ) -> None:
-    headers = {"content-type": "application/json"}
+    headers = {**HEADERS, "content-type": "application/json"}
     response = httpx2.post(server.url + PATH, content=body, headers=headers, timeout=DEADLINE)
     assert response.status_code == status, response.text
     if status != 200:
@@ -177,7 +190,7 @@ def test_a_hostile_body_is_answered_or_refused_by_a_problem_document(
 
 
 async def test_a_deadline_that_is_over_leaves_the_service_free(server: ServerProcess) -> None:
-    async with httpx2.AsyncClient(base_url=server.url, timeout=DEADLINE) as http:
+    async with httpx2.AsyncClient(base_url=server.url, headers=HEADERS, timeout=DEADLINE) as http:
         answers = await asyncio.gather(
             *(
                 http.post(PATH, json={"query": f"delete file {at}", "limit": 5}, headers={"X-Request-Deadline-Ms": "1"})
@@ -196,3 +209,11 @@ def test_a_websocket_is_not_spoken(server: ServerProcess) -> None:
             b"sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         )
         assert b" 101 " not in _rest(connection)
+
+
+def test_the_service_keeps_what_its_openapi_document_says(server: ServerProcess) -> None:
+    command = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(CONFIG), "--no-color", "run"]
+    asked = [f"{server.url}/openapi.json", "--header", f"Authorization: Bearer {KEY}", "--max-examples", "8"]
+    done = subprocess.run([*command, *asked], check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-10_000:]
+    assert "Operations:       6 selected / 6 total" in done.stdout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -80,6 +80,10 @@ class Noting:
         self.asked.append(request)
         return await self._selector.rank(request)
 
+    async def rank_many(self, requests: Sequence[RankRequest]) -> tuple[RankReply, ...]:
+        self.asked.extend(requests)
+        return await self._selector.rank_many(requests)
+
 
 @pytest.fixture
 async def noting(library: Library) -> AsyncIterator[Noting]:
@@ -100,16 +104,26 @@ async def _rank(http: httpx2.AsyncClient, path: str, key: str | None) -> httpx2.
     return await http.post(url, json={"query": "delete a file", "limit": 3}, headers=_headers(key))
 
 
+async def _rank_batch(http: httpx2.AsyncClient, path: str, key: str | None, *, queries: int = 2) -> httpx2.Response:
+    application, surface = path.split("/")
+    url = f"/v1/applications/{application}/surfaces/{surface}/rank-batch"
+    body = {"queries": ["delete a file"] * queries, "limit": 3}
+    return await http.post(url, json=body, headers=_headers(key))
+
+
 def _told(response: httpx2.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
     return response.status_code, response.content, sorted(response.headers.items())
 
 
+@pytest.mark.parametrize("ask", [_rank, _rank_batch], ids=["one", "batch"])
 @pytest.mark.parametrize("path", ASKED)
-async def test_a_key_ranks_on_its_surfaces_and_any_other_is_not_there(http: httpx2.AsyncClient, path: str) -> None:
-    missing = _told(await _rank(http, "shop/nobody", KEYS["operator"]))
+async def test_a_key_ranks_on_its_surfaces_and_any_other_is_not_there(
+    http: httpx2.AsyncClient, path: str, ask: Callable[..., Awaitable[httpx2.Response]]
+) -> None:
+    missing = _told(await ask(http, "shop/nobody", KEYS["operator"]))
     assert missing[0] == 404
     for name, key in KEYS.items():
-        response = await _rank(http, path, key)
+        response = await ask(http, path, key)
         if _may(name, path) and path in SURFACES:
             assert response.status_code == 200, (name, path)
         else:
@@ -118,7 +132,7 @@ async def test_a_key_ranks_on_its_surfaces_and_any_other_is_not_there(http: http
 
 @pytest.mark.parametrize("key", NOBODYS.values(), ids=NOBODYS)
 async def test_without_a_key_nothing_is_told_but_that_one_is_needed(http: httpx2.AsyncClient, key: str | None) -> None:
-    answers = [await _rank(http, path, key) for path in ASKED]
+    answers = [await ask(http, path, key) for path in ASKED for ask in (_rank, _rank_batch)]
     answers += [await http.get(f"/v1/applications{each}", headers=_headers(key)) for each in ("", "/shop", "/nobody")]
     answers += [await http.get(path, headers=_headers(key)) for path in ("/nowhere", "/health", "/health/live/", "/")]
     assert {answer.status_code for answer in answers} == {401}
@@ -180,7 +194,8 @@ async def test_what_a_key_may_not_ask_reaches_the_ranker_as_what_nobody_has(
     # The same call with the same argument cannot take another time; `python -m benchmarks.tenants` measures that.
     for path in ("shop/writer", "shop/nobody", "bank/reader", "nobody/reader"):
         await _rank(http, path, KEYS["reader"])
-    assert [request.application for request in noting.asked] == [""] * 4
+        await _rank_batch(http, path, KEYS["reader"])
+    assert [request.application for request in noting.asked] == [""] * 12
 
 
 async def test_an_open_service_lets_everybody_see_everything(library: Library, noting: Noting) -> None:
@@ -215,6 +230,14 @@ async def test_a_rate_is_each_keys_own_and_a_429_says_when_to_ask_again(library:
         # Health is asked by an orchestrator, which must not be told off.
         assert (await client.get("/health/ready", headers=_headers("a"))).status_code == 200
     assert len(noting.asked) == 5
+
+
+async def test_a_batch_counts_as_its_queries(library: Library, noting: Noting) -> None:
+    grants = {"a": Grant(id="a", surfaces=EVERYTHING.surfaces, rate=Rate(amount=5, seconds=3_600))}
+    async with _limited(library, noting, grants, None) as client:
+        answers = [await _rank_batch(client, f"{APPLICATION}/{SURFACE}", "a", queries=number) for number in (3, 4, 1)]
+    assert [answer.status_code for answer in answers] == [200, 429, 200]
+    assert len(noting.asked) == 4
 
 
 async def test_without_a_rate_nothing_is_counted(library: Library, noting: Noting) -> None:

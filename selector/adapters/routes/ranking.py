@@ -1,4 +1,4 @@
-"""Ranking over HTTP.
+"""Ranking over HTTP: one query, or several of one surface at once, all or nothing.
 
 A surface that its asker may not see goes the way of one that does not exist: the ranker is asked for a name that no
 surface can have, so that the answer and the time it takes are the same.
@@ -7,48 +7,74 @@ surface can have, so that the answer and the time it takes are the same.
 from __future__ import annotations
 
 import logging
-from typing import Final
+from collections.abc import Awaitable
+from typing import Final, TypeVar
 
 from fastapi import APIRouter, Request
 
 from selector.access import Grant
-from selector.adapters.door import known_caller
+from selector.adapters.door import known_caller, spend_more
 from selector.adapters.edge import place_of
 from selector.adapters.openapi import problems
+from selector.ports import BatchRanker
 from surface.errors import RankerUnavailable
-from surface.protocol import RankBody, RankReply
-from surface.ranking import Ranker, RankRequest
+from surface.protocol import RankBatchBody, RankBatchReply, RankBody, RankReply
+from surface.ranking import RankRequest
 
 LOG: Final = logging.getLogger("toolsurface.selector")
+T = TypeVar("T")
 
 _NOWHERE: Final = ""
 """No application has this name."""
 
+_PROBLEMS: Final = problems(400, 401, 404, 408, 413, 422, 429, 500, 503, 504)
 
-def ranking_routes(ranker: Ranker) -> APIRouter:
-    """``POST /v1/applications/{application}/surfaces/{surface}/rank``."""
+
+def ranking_routes(ranker: BatchRanker) -> APIRouter:
+    """``POST /v1/applications/{application}/surfaces/{surface}/rank`` and ``…/rank-batch``."""
     router = APIRouter(prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"])
 
-    @router.post("/rank", responses=problems(400, 401, 404, 408, 413, 422, 429, 500, 503, 504))
+    @router.post("/rank", responses=_PROBLEMS)
     async def rank(application: str, surface: str, body: RankBody, request: Request) -> RankReply:
         """The tools of a surface for one query, best first."""
-        asked = _asked(known_caller(request), application, surface, body)
-        try:
-            return await ranker.rank(asked)
-        except RankerUnavailable:
-            raise
-        except Exception as error:  # noqa: BLE001 - its message may quote the query, and telemetry would record it
-            LOG.error("the ranker failed: %s", place_of(error))  # noqa: TRY400 - for the same reason
-            raise RankerUnavailable("ranker_failed") from None
+        asked = RankRequest(
+            application=_allowed(known_caller(request), application, surface),
+            surface=surface,
+            query=body.query,
+            limit=body.limit,
+            catalog_digest=body.catalog_digest,
+        )
+        return await _ranked(ranker.rank(asked))
+
+    @router.post("/rank-batch", responses=_PROBLEMS)
+    async def rank_batch(application: str, surface: str, body: RankBatchBody, request: Request) -> RankBatchReply:
+        """The tools of a surface for each of several queries, in order; one that cannot be answered refuses all."""
+        await spend_more(request, len(body.queries) - 1)
+        allowed = _allowed(known_caller(request), application, surface)
+        asked = [
+            RankRequest(
+                application=allowed,
+                surface=surface,
+                query=query,
+                limit=body.limit,
+                catalog_digest=body.catalog_digest,
+            )
+            for query in body.queries
+        ]
+        return RankBatchReply(replies=await _ranked(ranker.rank_many(asked)))
 
     return router
 
 
-def _asked(caller: Grant, application: str, surface: str, body: RankBody) -> RankRequest:
-    return RankRequest(
-        application=application if caller.allows(application, surface) else _NOWHERE,
-        surface=surface,
-        query=body.query,
-        limit=body.limit,
-        catalog_digest=body.catalog_digest,
-    )
+def _allowed(caller: Grant, application: str, surface: str) -> str:
+    return application if caller.allows(application, surface) else _NOWHERE
+
+
+async def _ranked(answer: Awaitable[T]) -> T:
+    try:
+        return await answer
+    except RankerUnavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 - its message may quote the query, and telemetry would record it
+        LOG.error("the ranker failed: %s", place_of(error))  # noqa: TRY400 - for the same reason
+        raise RankerUnavailable("ranker_failed") from None
