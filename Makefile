@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
 
-.PHONY: help demo test test-frameworks test-models check fix serve bench bench-quality fuzz train clean
+.PHONY: help demo test test-frameworks test-models check fix serve bench bench-quality fuzz soak train clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
@@ -54,6 +54,9 @@ bench-quality: $(STAMP) ## how well rankers find tools (ARGS="--sets apibank --s
 
 fuzz: $(STAMP) ## ten minutes of hostile receipts and messages (ARGS="--seconds 60 --target receipt")
 	@$(BIN)/python -m fuzz $(ARGS)
+
+soak: $(STAMP) ## ten minutes of load with deploys, kills and a Redis that freezes and dies (ARGS="--seconds 60")
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 train: ## trains the encoder that ships, into .training (its own .venv-training: torch; an hour or two on two cores)
 	@test -x .venv-training/bin/python || $(PYTHON) -m venv .venv-training >&2

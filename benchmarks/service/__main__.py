@@ -3,7 +3,7 @@
     python -m benchmarks.service [--tools 200,5000,20000,100000] [--in-flight 1,8,64] [--seconds 3] [--rounds 3]
 
 `model` is the bare embedding of a query and its clauses, `model+search` that and the exact search, `in process` the
-whole ranking without HTTP, `service` the real `serve` process without a cache, `cached` the same with every query known.
+whole ranking without HTTP, `service` the real `serve` process without a cache, `cached` one that knows every query.
 They take turns, so that a busy machine hits them alike; `CPU ms` is what the processor did for one request (in the
 service's process alone), which a busy machine changes least. Needs the sets; see TOOLSURFACE_BENCH.
 """

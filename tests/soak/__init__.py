@@ -1,0 +1,1 @@
+"""A long mixed load with everything going wrong beside it; `make soak`."""
