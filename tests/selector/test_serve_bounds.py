@@ -214,6 +214,8 @@ def test_a_websocket_is_not_spoken(server: ServerProcess) -> None:
 def test_the_service_keeps_what_its_openapi_document_says(server: ServerProcess) -> None:
     command = [str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(CONFIG), "--no-color", "run"]
     asked = [f"{server.url}/openapi.json", "--header", f"Authorization: Bearer {KEY}", "--max-examples", "8"]
-    done = subprocess.run([*command, *asked], check=False, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [*command, *asked], check=False, capture_output=True, text=True, timeout=120, cwd=server.log.parent
+    )
     assert done.returncode == 0, done.stdout[-10_000:]
     assert "Operations:       6 selected / 6 total" in done.stdout
