@@ -16,7 +16,7 @@ Not done here: Temporal, whose activities see no messages; renaming or prefixing
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,8 +27,10 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
+from surface.adapters.pydantic_ai_journal import Journal, RunJournal
 from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, PydanticAIMessages
-from surface.adapters.pydantic_ai_run import Journal, RunToolset, own_toolsets
+from surface.adapters.pydantic_ai_offers import CONFLICT_HINT, OwnToolsets, Replaced, visited
+from surface.adapters.pydantic_ai_run import RunToolset
 from surface.adapters.pydantic_ai_tools import catalog_tools, listed_tools
 from surface.controller import DeferredAgentToolSurface
 from surface.errors import ConfigurationError
@@ -57,18 +59,43 @@ class DeferredToolset(AbstractToolset[Any]):
     run_id: FromRun
     pins: Pins = ()
     journal: Journal | None = None
+    replaced: Replaced = field(default_factory=dict, repr=False)
+    """What a visitor put in the place of toolsets behind the surfaces."""
 
     @property
     def id(self) -> str:
         """One for each application."""
         return f"toolsurface-{self.controller.registry.application}"
 
+    @property
+    def tool_name_conflict_hint(self) -> str:
+        """What helps where another tool has the name of one of these."""
+        return CONFLICT_HINT
+
     async def for_run(self, ctx: RunContext[Any]) -> RunToolset:
         """The toolset mounted for one run; raises what `mount` raises."""
         surface, run_id = (each if isinstance(each, str) else each(ctx) for each in (self.surface, self.run_id))
         run = self.controller.mount(run_id=run_id, surface=surface, context=ctx.deps, pins=self.pins)
-        owned = {id(each): await each.for_run(ctx) for each in own_toolsets(run.surface)}
-        return RunToolset(run, own=owned, journal=self.journal)
+        own = await OwnToolsets.for_run(run.surface, self.replaced, ctx)
+        journal = None if self.journal is None else RunJournal(journal=self.journal, run_id=run_id)
+        return RunToolset(run, own=own, journal=journal)
+
+    def apply(self, visitor: Callable[[AbstractToolset[Any]], None]) -> None:
+        """Visits this toolset and those that the tools of the surfaces come from."""
+
+        def visiting(toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+            visitor(toolset)
+            return toolset
+
+        visitor(self)
+        visited(self.controller.registry.surfaces.values(), self.replaced, visiting)
+
+    def visit_and_replace(
+        self, visitor: Callable[[AbstractToolset[Any]], AbstractToolset[Any]]
+    ) -> AbstractToolset[Any]:
+        """The same with what the visitor puts in their place."""
+        replaced = visited(self.controller.registry.surfaces.values(), self.replaced, visitor)
+        return visitor(replace(self, replaced=replaced))
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Only a run has tools."""
@@ -126,6 +153,7 @@ class DeferredTools(AbstractCapability[Any]):
             raise ConfigurationError(
                 f"{self.search_tool}: is not among the tools of this step; do not rename, prefix or filter it"
             )
+        search.toolset.refuse_namesakes(offered)
         await search.toolset.begin(response)
         for call in response.tool_calls:
             if call.tool_name not in offered:

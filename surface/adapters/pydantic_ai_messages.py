@@ -46,18 +46,7 @@ class PydanticAIMessages:
         """The steps that the messages hold; raises TranscriptError, naming the message."""
         builder = TranscriptBuilder()
         for at, message in enumerate(messages):
-            if isinstance(message, ModelResponse):
-                builder.assistant(
-                    Call(id=part.tool_call_id, name=part.tool_name, arguments=_arguments(part.args))
-                    for part in message.parts
-                    if isinstance(part, ToolCallPart)
-                )
-            elif isinstance(message, ModelRequest):
-                builder.end_turn()
-                for each in message.parts:
-                    _read_request_part(each, builder)
-            else:
-                raise TranscriptError(f"messages.{at}: needs a ModelRequest or ModelResponse of pydantic-ai")
+            read_message(message, at, builder)
         return builder.build()
 
     def advertise(self, entries: Iterable[ManifestEntry]) -> list[ToolDefinition]:
@@ -88,18 +77,40 @@ def tool_return(answer: CallAnswer) -> ToolReturnPart:
     )
 
 
-def _read_request_part(part: Any, builder: TranscriptBuilder) -> None:
-    if isinstance(part, ToolReturnPart):
-        text = _text(part)
-        failed = part.outcome != "success" or (text is not None and reads_as_failure(text))
-        builder.result(part.tool_call_id, text, failed=failed)
-    elif part.part_kind == "retry-prompt" and part.tool_name is not None:
+def read_message(message: Any, at: int, builder: TranscriptBuilder) -> None:
+    """Reads the message at this place behind those that the builder has; raises TranscriptError, naming it."""
+    if isinstance(message, ModelResponse):
+        builder.assistant(
+            Call(id=part.tool_call_id, name=part.tool_name, arguments=_arguments(part.args))
+            for part in message.parts
+            if isinstance(part, ToolCallPart)
+        )
+    elif isinstance(message, ModelRequest):
+        builder.end_turn()
+        answers = [part for part in message.parts if _answers(part)]
+        for part in answers:
+            _read_answer(part, builder)
+        # A prompt beside an answer is what a tool said to the model; the other calls of its turn may wait for approval.
+        if not answers and any(part.part_kind in (*_PROMPTS, "retry-prompt") for part in message.parts):
+            builder.other()
+    else:
+        raise TranscriptError(f"messages.{at}: needs a ModelRequest or ModelResponse of pydantic-ai")
+
+
+def _answers(part: Any) -> bool:
+    return isinstance(part, ToolReturnPart) or (part.part_kind == "retry-prompt" and part.tool_name is not None)
+
+
+def _read_answer(part: Any, builder: TranscriptBuilder) -> None:
+    if not isinstance(part, ToolReturnPart):
         builder.result(part.tool_call_id, None, failed=True)
-    elif part.part_kind in (*_PROMPTS, "retry-prompt"):
-        builder.other()
+        return
+    text = receipt_text(part)
+    failed = part.outcome != "success" or (text is not None and reads_as_failure(text))
+    builder.result(part.tool_call_id, text, failed=failed)
 
 
-def _text(part: ToolReturnPart) -> str | None:
+def receipt_text(part: ToolReturnPart) -> str | None:
     """Where a receipt could be: in the hidden part, else in a content that is one text."""
     metadata = part.metadata
     hidden = metadata.get(HIDDEN) if isinstance(metadata, Mapping) else None

@@ -1,0 +1,142 @@
+"""What a step offers to pydantic-ai: entries that the library answers, and tools that stay in their own toolsets."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai.messages import InstructionPart
+from pydantic_ai.tools import RunContext
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
+
+from surface.adapters.pydantic_ai_tools import OwnTool
+from surface.registry import CheckedSurface
+
+Replaced = Mapping[int, AbstractToolset[Any]]
+"""By the `id` of a toolset that tools were listed from: what stands for it."""
+CONFLICT_HINT = (
+    "Give one of the two tools another name, or leave it out of the surface; the tools of a surface cannot be prefixed. "
+    "The search tool gets its name from create_deferred_agent_tool_surface(search_tool=…)."
+)
+"""What pydantic-ai adds to its refusal of two tools with one name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnEntry:
+    """A tool as its own toolset offers it in a step."""
+
+    home: AbstractToolset[Any]
+    """The toolset to call it through: the outermost, whatever that wraps."""
+    tool: ToolsetTool[Any]
+
+
+@dataclass(kw_only=True)
+class GatedTool(ToolsetTool[Any]):
+    """One entry of the toolset; an entry whose name is not `entry` is the gate's for a name that is not offered."""
+
+    entry: str
+    own: OwnEntry | None = None
+    """The same tool in its own toolset, where pydantic-ai runs it."""
+
+
+def own_toolsets(surface: CheckedSurface) -> list[AbstractToolset[Any]]:
+    """The toolsets that a surface's tools come from, each once."""
+    handlers = [made.tool.handler for made in surface.catalog.tools.values()]
+    return list({id(each.toolset): each.toolset for each in handlers if isinstance(each, OwnTool)}.values())
+
+
+def own_entry(own: OwnEntry, *, name: str, gate: AbstractToolset[Any]) -> GatedTool:
+    """The tool as its own toolset describes it, called through the gate."""
+    found = own.tool
+    return GatedTool(
+        toolset=gate,
+        tool_def=found.tool_def,
+        max_retries=found.max_retries,
+        args_validator=found.args_validator,
+        args_validator_func=found.args_validator_func,
+        entry=name,
+        own=own,
+    )
+
+
+class OwnToolsets:
+    """The toolsets behind one surface, for one run. Everything that pydantic-ai asks of a toolset reaches them."""
+
+    def __init__(self, surface: CheckedSurface, toolsets: Replaced) -> None:
+        self._surface = surface
+        self._toolsets = dict(toolsets)
+        self._offering: list[int] = []
+        self._entered = AsyncExitStack()
+
+    @classmethod
+    async def for_run(cls, surface: CheckedSurface, replaced: Replaced, ctx: RunContext[Any]) -> OwnToolsets:
+        """Each as it wants to be for this run."""
+        found = {id(each): replaced.get(id(each), each) for each in own_toolsets(surface)}
+        return cls(surface, {key: await each.for_run(ctx) for key, each in found.items()})
+
+    async def enter(self) -> None:
+        """Enters them all."""
+        for toolset in self._toolsets.values():
+            await self._entered.enter_async_context(toolset)
+
+    async def leave(self) -> None:
+        """Leaves them all."""
+        await self._entered.aclose()
+
+    async def next_step(self, ctx: RunContext[Any]) -> None:
+        """Each as it wants to be for this step."""
+        for key, toolset in self._toolsets.items():
+            self._toolsets[key] = await toolset.for_run_step(ctx)
+
+    async def instructions(self, ctx: RunContext[Any]) -> list[str | InstructionPart]:
+        """What those say of their tools that offer one in this step; the others stay as hidden as their tools."""
+        said: list[str | InstructionPart] = []
+        for key in self._offering:
+            told = await self._toolsets[key].get_instructions(ctx)
+            said += [told] if isinstance(told, str | InstructionPart) else told or []
+        return said
+
+    def owns(self, name: str) -> bool:
+        """Whether one of these toolsets runs a tool."""
+        return self._owner(name) is not None
+
+    async def offer(self, names: Sequence[str], ctx: RunContext[Any]) -> dict[str, OwnEntry]:
+        """Those of the tools that their own toolset offers in this step."""
+        wanted: dict[int, list[str]] = {}
+        for name in names:
+            owner = self._owner(name)
+            if owner is not None:
+                wanted.setdefault(owner, []).append(name)
+        tools: dict[str, OwnEntry] = {}
+        for owner, some in wanted.items():
+            home = _only(self._toolsets[owner], some)
+            offered = await home.get_tools(ctx)
+            tools |= {name: OwnEntry(home=home, tool=offered[name]) for name in some if name in offered}
+        self._offering = [owner for owner, some in wanted.items() if any(name in tools for name in some)]
+        return tools
+
+    def _owner(self, name: str) -> int | None:
+        made = self._surface.catalog.tools.get(name)
+        return id(made.tool.handler.toolset) if made and isinstance(made.tool.handler, OwnTool) else None
+
+
+def visited(
+    surfaces: Iterable[CheckedSurface],
+    replaced: Replaced,
+    visitor: Callable[[AbstractToolset[Any]], AbstractToolset[Any]],
+) -> Replaced:
+    """The toolsets behind the surfaces, each as a visitor wants it (pydantic-ai's durable engines wrap some)."""
+    own = {id(each): each for surface in surfaces for each in own_toolsets(surface)}
+    return {key: replaced.get(key, each).visit_and_replace(visitor) for key, each in own.items()}
+
+
+def _only(toolset: AbstractToolset[Any], names: Iterable[str]) -> AbstractToolset[Any]:
+    """A function toolset of these tools alone: preparing hundreds for a step that offers three would take too long."""
+    if type(toolset) is not FunctionToolset:
+        return toolset
+    few = copy.copy(toolset)
+    few.tools = {name: toolset.tools[name] for name in names if name in toolset.tools}
+    return few

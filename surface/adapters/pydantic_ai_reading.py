@@ -1,0 +1,115 @@
+"""The messages of one run, read once: a step reads only what came behind the step before it.
+
+What was read counts as long as it is what it was: a message that was replaced, or a part whose call, receipt or outcome
+was edited in place, has everything read anew. Nothing here outlives the run, and nothing in it decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.tools import ToolDefinition
+
+from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, read_message, receipt_text
+from surface.call import CallAnswer
+from surface.catalog import ManifestEntry
+from surface.receipt import Receipt, Rejection, parse_receipt
+from surface.transcript import Transcript, TranscriptBuilder
+
+
+class Reading:
+    """Messages as they stood when they were read; another content is another `Reading`."""
+
+    def __init__(self, after: Reading | None = None, *, added: int = 0) -> None:
+        self.after = after
+        """What stood there before the last messages were added; None where everything was read anew."""
+        self.added = added
+
+
+class RunMessages:
+    """The dialect `PYDANTIC_AI` for the messages of one run."""
+
+    name = PYDANTIC_AI.name
+    tool_name = PYDANTIC_AI.tool_name
+    carries = PYDANTIC_AI.carries
+
+    def __init__(self) -> None:
+        self._forget()
+        self._definitions: dict[str, ToolDefinition] = {}
+
+    def _forget(self) -> None:
+        self._seen: list[tuple[Any, ...]] = []
+        self._builder = TranscriptBuilder()
+        self._reading = Reading()
+        self._parsed: dict[int, tuple[str, Receipt | Rejection]] = {}
+
+    def reading(self, messages: Sequence[Any]) -> Reading:
+        """The same object as long as the messages are what they were; raises TranscriptError as `read` does."""
+        shown = [_content(message) for message in messages]
+        known = len(self._seen)
+        if shown[:known] != self._seen:
+            self._forget()
+            known = 0
+        if len(shown) > known:
+            try:
+                for at in range(known, len(shown)):
+                    read_message(messages[at], at, self._builder)
+            except BaseException:
+                self._forget()
+                raise
+            before = self._reading
+            before.after = None  # one step back is all that is ever asked for
+            self._reading = Reading(before if known else None, added=len(shown) - known)
+            self._seen = shown
+        return self._reading
+
+    def read(self, messages: Sequence[Any]) -> Transcript:
+        """The steps that the messages hold; raises TranscriptError, naming the message."""
+        self.reading(messages)
+        return self._builder.build()
+
+    def parse(self, text: str) -> Receipt | Rejection:
+        """`parse_receipt`, once for each record of the run."""
+        known = self._parsed.get(id(text))
+        if known is None:
+            known = self._parsed[id(text)] = (text, parse_receipt(text))
+        return known[1]
+
+    def advertise(self, entries: Iterable[ManifestEntry]) -> list[ToolDefinition]:
+        """Tool definitions, in the order of the entries; each is made once."""
+        made = []
+        for entry in entries:
+            if entry.name not in self._definitions:
+                (self._definitions[entry.name],) = PYDANTIC_AI.advertise([entry])
+            made.append(self._definitions[entry.name])
+        return made
+
+    def answer(self, answers: Sequence[CallAnswer]) -> list[Any]:
+        """As `PYDANTIC_AI` does."""
+        return list(PYDANTIC_AI.answer(answers))
+
+
+def unanswered(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
+    """The calls of the last response that no later request answers."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if isinstance(message, ModelResponse):
+            return [call for call in message.tool_calls if call.tool_call_id not in answered]
+        answered.update(call_id for part in message.parts if (call_id := getattr(part, "tool_call_id", None)))
+    return []
+
+
+def _content(message: Any) -> tuple[Any, ...]:
+    """What of a message is read, by the objects that hold it: comparing the same objects costs next to nothing."""
+    shown: list[Any] = [type(message)]
+    for part in getattr(message, "parts", ()):
+        kind = type(part)
+        if isinstance(part, ToolReturnPart):
+            shown += (kind, part.tool_call_id, receipt_text(part), part.outcome)
+        elif isinstance(part, ToolCallPart):
+            shown += (kind, part.tool_call_id, part.tool_name, part.args)
+        else:
+            shown.append(part)
+    return tuple(shown)
