@@ -29,7 +29,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from surface.adapters.pydantic_ai_journal import Journal, RunJournal
 from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, PydanticAIMessages
-from surface.adapters.pydantic_ai_offers import CONFLICT_HINT, OwnToolsets, Replaced, visited
+from surface.adapters.pydantic_ai_offers import CONFLICT_HINT, OwnToolsets, Replaced, standing
 from surface.adapters.pydantic_ai_run import RunToolset
 from surface.adapters.pydantic_ai_tools import catalog_tools, listed_tools
 from surface.controller import DeferredAgentToolSurface
@@ -82,19 +82,16 @@ class DeferredToolset(AbstractToolset[Any]):
 
     def apply(self, visitor: Callable[[AbstractToolset[Any]], None]) -> None:
         """Visits this toolset and those that the tools of the surfaces come from."""
-
-        def visiting(toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-            visitor(toolset)
-            return toolset
-
         visitor(self)
-        visited(self.controller.registry.surfaces.values(), self.replaced, visiting)
+        for toolset in standing(self.controller.registry.surfaces.values(), self.replaced).values():
+            toolset.apply(visitor)
 
     def visit_and_replace(
         self, visitor: Callable[[AbstractToolset[Any]], AbstractToolset[Any]]
     ) -> AbstractToolset[Any]:
         """The same with what the visitor puts in their place."""
-        replaced = visited(self.controller.registry.surfaces.values(), self.replaced, visitor)
+        found = standing(self.controller.registry.surfaces.values(), self.replaced)
+        replaced = {key: toolset.visit_and_replace(visitor) for key, toolset in found.items()}
         return visitor(replace(self, replaced=replaced))
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:

@@ -90,9 +90,7 @@ def _written(outcome: Outcome, tool: str, call_id: str) -> dict[str, Any]:
         told = error.metadata if isinstance(error, ApprovalRequired | CallDeferred) else error.message
         return {"raised": next(name for name, kind in _BY_NAME.items() if isinstance(error, kind)), "told": told}
     parts: list[Any] = [
-        ToolReturnPart(
-            tool_name=tool, tool_call_id=call_id, content=outcome.return_value, metadata=outcome.metadata
-        )
+        ToolReturnPart(tool_name=tool, tool_call_id=call_id, content=outcome.return_value, metadata=outcome.metadata)
     ]
     if outcome.content is not None:
         parts.append(UserPromptPart(content=outcome.content))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +74,7 @@ class OwnToolsets:
     @classmethod
     async def for_run(cls, surface: CheckedSurface, replaced: Replaced, ctx: RunContext[Any]) -> OwnToolsets:
         """Each as it wants to be for this run."""
-        found = {id(each): replaced.get(id(each), each) for each in own_toolsets(surface)}
+        found = standing([surface], replaced)
         return cls(surface, {key: await each.for_run(ctx) for key, each in found.items()})
 
     async def enter(self) -> None:
@@ -123,14 +123,10 @@ class OwnToolsets:
         return id(made.tool.handler.toolset) if made and isinstance(made.tool.handler, OwnTool) else None
 
 
-def visited(
-    surfaces: Iterable[CheckedSurface],
-    replaced: Replaced,
-    visitor: Callable[[AbstractToolset[Any]], AbstractToolset[Any]],
-) -> Replaced:
-    """The toolsets behind the surfaces, each as a visitor wants it (pydantic-ai's durable engines wrap some)."""
+def standing(surfaces: Iterable[CheckedSurface], replaced: Replaced) -> dict[int, AbstractToolset[Any]]:
+    """The toolsets behind some surfaces, by the `id` of the one that tools were listed from."""
     own = {id(each): each for surface in surfaces for each in own_toolsets(surface)}
-    return {key: replaced.get(key, each).visit_and_replace(visitor) for key, each in own.items()}
+    return {key: replaced.get(key, each) for key, each in own.items()}
 
 
 def _only(toolset: AbstractToolset[Any], names: Iterable[str]) -> AbstractToolset[Any]:

@@ -9,6 +9,7 @@ what they were. The library adds search, activation, gate, fence and evidence.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,23 +62,28 @@ def catalog_tools(
     """Tools for a surface from functions (with or without a `RunContext`), `Tool` objects and function toolsets.
 
     `read_only` and `idempotent` name those that a restart may run again (MNT-9). Raises ConfigurationError where one of
-    these names is none of the tools, or something else is offered than a tool.
+    these names is none of the tools, two tools have one name, or something else is offered than a tool.
     """
-    made: list[Tool] = []
-    loose: FunctionToolset[Any] = FunctionToolset()
+    written: list[tuple[PydanticAITool[Any], FunctionToolset[Any] | None]] = []
     for each in tools:
         if isinstance(each, FunctionToolset):
-            made += [_tool(tool.tool_def, each, read_only, idempotent, service) for tool in each.tools.values()]
+            written += [(tool, each) for tool in each.tools.values()]
         elif isinstance(each, PydanticAITool):
-            loose.add_tool(each)
+            written.append((each, None))
         elif callable(each):
-            loose.add_function(each)
+            written.append((PydanticAITool(each), None))
         else:
             raise ConfigurationError(
                 f"tools: needs functions, Tool objects or a FunctionToolset, not {type(each).__name__}; "
                 "for another toolset: await listed_tools(toolset)"
             )
-    made += [_tool(tool.tool_def, loose, read_only, idempotent, service) for tool in loose.tools.values()]
+    twice = sorted(name for name, count in Counter(tool.name for tool, _ in written).items() if count > 1)
+    if twice:
+        raise ConfigurationError(
+            f"tools: more than one is called {', '.join(twice)}; give each a name: Tool(…, name=…)"
+        )
+    loose = FunctionToolset([tool for tool, toolset in written if toolset is None])
+    made = [_tool(tool.tool_def, toolset or loose, read_only, idempotent, service) for tool, toolset in written]
     return _checked(made, read_only, idempotent)
 
 

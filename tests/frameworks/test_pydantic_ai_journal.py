@@ -1,0 +1,188 @@
+"""A journal beside the messages: what began is not run twice, approved or not, and each record is tied to its call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic_ai import BinaryContent, ModelRetry, RunContext, Tool, ToolReturn
+from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+
+from surface import ConfigurationError
+from surface.adapters.pydantic_ai import catalog_tools
+from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Desk, close_account, refund, returns
+
+
+class KilledError(BaseException):
+    """The process ends here."""
+
+
+@dataclass
+class Table:
+    """An application's own journal: a table of texts by name. A work that does not end leaves nothing in it."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+
+    async def __call__(self, name: str, work: Callable[[], Coroutine[Any, Any, str]]) -> str:
+        if name not in self.texts:
+            self.texts[name] = await work()
+        return self.texts[name]
+
+
+class Teller:
+    """Tools that note each run and may be killed in the middle of one."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.dies = True
+
+    def wire(self, ctx: RunContext[Desk]) -> str:
+        """Wires money."""
+        return self._run(f"wire {ctx.tool_call_id}")
+
+    def balance(self, ctx: RunContext[Desk]) -> str:
+        """Reads the balance."""
+        return self._run(f"balance {ctx.tool_call_id}")
+
+    def _run(self, what: str) -> str:
+        self.ran.append(what)
+        if self.dies:
+            raise KilledError
+        return f"{what} done"
+
+
+OUTPUT: Any = [str, DeferredToolRequests]
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize(("read_only", "times"), [([], 1), (["wire"], 2)])
+async def test_a_call_of_pydantic_ais_own_tool_that_began_is_run_again_only_where_that_is_safe(
+    read_only: list[str], times: int
+) -> None:
+    teller, table = Teller(), Table()
+
+    def bench() -> Bench:
+        return Bench(made=catalog_tools(teller.wire, read_only=read_only), journal=table)
+
+    with pytest.raises(KilledError):
+        await bench().run([SEARCH], [("wire", {})])
+    teller.dies = False
+    # The engine replays the whole run: same prompt, same answers of the model, same journal.
+    again = bench()
+    result = await again.run([SEARCH], [("wire", {})])
+    assert teller.ran == ["wire call-1-0"] * times
+    assert again.outcomes == [("wire", "INTERRUPTED" if times == 1 else "ok")]
+    assert ("INTERRUPTED" in str(returns(result)[-1].content)) == (times == 1)
+
+
+@pytest.mark.rule("MNT-9")
+async def test_a_call_that_was_recorded_is_not_made_again_and_its_record_is_what_it_gave() -> None:
+    runs: list[str] = []
+
+    def show(ctx: RunContext[Desk]) -> ToolReturn:
+        """Shows a picture."""
+        runs.append("show")
+        picture = BinaryContent(data=b"\x89PNG", media_type="image/png")
+        return ToolReturn(return_value={"page": 1}, content=["Look:", picture], metadata={"kept": True})
+
+    def ask(ctx: RunContext[Desk]) -> str:
+        """Asks again."""
+        runs.append("ask")
+        raise ModelRetry("Once more.")
+
+    table = Table()
+    script = ([SEARCH], [("show", {}), ("ask", {})])
+    first = await Bench(show, ask, journal=table).run(*script)
+    replayed = await Bench(show, ask, journal=table).run(*script)
+    assert runs == ["show", "ask"]
+
+    def told(result: Any) -> list[Any]:
+        parts = [part for message in result.all_messages() for part in message.parts]
+        kept = [part for part in parts if part.part_kind in ("tool-return", "retry-prompt", "user-prompt")]
+        return [(part.part_kind, part.content, getattr(part, "metadata", None)) for part in kept]
+
+    assert told(replayed) == told(first)
+    assert any(isinstance(part, UserPromptPart) and "Look:" in part.content for part in first.all_messages()[4].parts)
+
+
+@pytest.mark.rule("MNT-9")
+async def test_an_approved_call_that_began_is_not_run_a_second_time_on_the_same_approval() -> None:
+    teller, table = Teller(), Table()
+
+    def bench() -> Bench:
+        made = catalog_tools(Tool(teller.wire, requires_approval=True))
+        return Bench(made=made, journal=table, output_type=OUTPUT)
+
+    asked = await bench().run([SEARCH], [("wire", {})])
+    stored, given = asked.all_messages_json(), DeferredToolResults(approvals={"call-1-0": True})
+
+    async def resumed() -> Any:
+        history = ModelMessagesTypeAdapter.validate_json(stored)
+        return await bench().run(history=history, deferred_tool_results=given)
+
+    with pytest.raises(KilledError):
+        await resumed()
+    teller.dies = False
+    result = await resumed()
+    assert teller.ran == ["wire call-1-0"]
+    assert "INTERRUPTED" in str(returns(result)[-1].content)
+
+
+@pytest.mark.rule("MNT-9")
+async def test_an_approved_call_that_may_run_twice_is_run_again_and_one_that_has_its_record_is_not() -> None:
+    teller, table = Teller(), Table()
+
+    def balance(ctx: RunContext[Desk]) -> str:
+        """Reads the balance, with leave."""
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired
+        return teller.balance(ctx)
+
+    def bench() -> Bench:
+        return Bench(made=catalog_tools(balance, read_only=["balance"]), journal=table, output_type=OUTPUT)
+
+    asked = await bench().run([SEARCH], [("balance", {})])
+    assert [call.tool_name for call in asked.output.approvals] == ["balance"]
+    stored, given = asked.all_messages_json(), DeferredToolResults(approvals={"call-1-0": True})
+    told = []
+    for _ in range(3):
+        history = ModelMessagesTypeAdapter.validate_json(stored)
+        try:
+            told.append(str(returns(await bench().run(history=history, deferred_tool_results=given))[-1].content))
+        except KilledError:
+            teller.dies = False
+    assert teller.ran == ["balance call-1-0"] * 2
+    assert told == ["balance call-1-0 done"] * 2
+
+
+async def test_a_record_of_another_call_is_refused_and_given_to_nobody() -> None:
+    class Shuffled(Table):
+        """Gives the first record of a kind whatever name is asked for, as an engine that counts only may."""
+
+        async def __call__(self, name: str, work: Callable[[], Coroutine[Any, Any, str]]) -> str:
+            return await super().__call__(name.partition(":")[0], work)
+
+    with pytest.raises(ConfigurationError, match="record of call call-0-0 for call call-1-0"):
+        await Bench(refund, close_account, journal=Shuffled({"toolsurface.turn": "call-0-0"})).run(
+            [SEARCH], [("refund", {"amount": 1}), ("close_account", {})]
+        )
+
+
+async def test_two_calls_of_one_turn_have_records_of_their_own() -> None:
+    table = Table()
+    await Bench(refund, close_account, journal=table).run([SEARCH], [("refund", {"amount": 1}), ("close_account", {})])
+    calls = [name for name in table.texts if name.startswith("toolsurface.call:")]
+    assert calls == [f"toolsurface.call:run-1:{call}" for call in ("call-0-0", "call-1-0", "call-1-1")]
+
+
+@pytest.mark.rule("MNT-9")
+async def test_without_a_journal_what_a_restart_finds_is_interrupted_unless_it_is_approved() -> None:
+    bench = Bench(refund)
+    searched = await bench.run([SEARCH])
+    left = ModelResponse(parts=[ToolCallPart("refund", {"amount": 5}, tool_call_id="a")])
+    await bench.run(history=[*searched.all_messages()[:-1], left])
+    assert bench.desk.did == []

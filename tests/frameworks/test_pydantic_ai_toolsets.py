@@ -1,0 +1,169 @@
+"""What pydantic-ai asks of a toolset reaches the toolsets behind a surface, and no two tools share a name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
+
+from surface import CatalogError, ConfigurationError, Surface, create_deferred_agent_tool_surface
+from surface.adapters.pydantic_ai import PYDANTIC_AI, catalog_tools, listed_tools
+from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Desk, close_account, refund
+
+DELEGATED = {
+    "for_run",
+    "for_run_step",
+    "get_instructions",
+    "get_tools",
+    "call_tool",
+    "apply",
+    "visit_and_replace",
+    "__aenter__",
+    "__aexit__",
+}
+"""What pydantic-ai calls on a toolset for the sake of its tools."""
+OF_THE_SURFACE = {"id", "label", "tool_name_conflict_hint", "get_tool_for_tool_def"}
+"""What the surface's toolset says for itself; the last one asks `get_tools`."""
+COMBINATORS = {
+    "approval_required",
+    "defer_loading",
+    "filtered",
+    "include_return_schemas",
+    "prefixed",
+    "prepared",
+    "renamed",
+    "with_metadata",
+}
+"""What wraps a toolset in another and asks nothing of it."""
+
+
+@dataclass
+class Witness(WrapperToolset[Desk]):
+    """Notes what is asked of it; each run and each step gets another one that notes in the same place."""
+
+    asked: Counter[str] = field(default_factory=Counter)
+    text: str = "Refund with care."
+
+    async def for_run(self, ctx: Any) -> Any:
+        self.asked["for_run"] += 1
+        return Witness(self.wrapped, self.asked, self.text)
+
+    async def for_run_step(self, ctx: Any) -> Any:
+        self.asked["for_run_step"] += 1
+        return Witness(self.wrapped, self.asked, f"{self.text}!")
+
+    async def get_instructions(self, ctx: Any) -> Any:
+        self.asked["get_instructions"] += 1
+        return self.text
+
+    async def get_tools(self, ctx: Any) -> Any:
+        self.asked["get_tools"] += 1
+        return await super().get_tools(ctx)
+
+    async def call_tool(self, name: str, tool_args: Any, ctx: Any, tool: Any) -> Any:
+        self.asked["call_tool"] += 1
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+    async def __aenter__(self) -> Any:
+        self.asked["__aenter__"] += 1
+        return await super().__aenter__()
+
+    async def __aexit__(self, *args: Any) -> Any:
+        self.asked["__aexit__"] += 1
+        return await super().__aexit__(*args)
+
+    def apply(self, visitor: Any) -> None:
+        self.asked["apply"] += 1
+        super().apply(visitor)
+
+    def visit_and_replace(self, visitor: Any) -> Any:
+        self.asked["visit_and_replace"] += 1
+        return super().visit_and_replace(visitor)
+
+
+def test_every_public_method_of_a_toolset_is_accounted_for() -> None:
+    public = {name for name in vars(AbstractToolset) if not name.startswith("_")} | {"__aenter__", "__aexit__"}
+    new = public - DELEGATED - OF_THE_SURFACE - COMBINATORS
+    assert not new, f"this release of pydantic-ai asks toolsets for {sorted(new)}: delegate it in pydantic_ai_offers.py"
+
+
+async def test_everything_that_is_asked_of_a_toolset_reaches_the_toolsets_behind_a_surface() -> None:
+    witness = Witness(FunctionToolset([refund]))
+    made = await listed_tools(witness)
+    witness.asked.clear()
+    bench = Bench(close_account, made=made)
+    leaves: list[Any] = []
+    bench.deferred.toolset.apply(leaves.append)
+    bench.deferred.toolset.visit_and_replace(lambda toolset: toolset)
+    assert witness.wrapped in leaves
+    await bench.run([SEARCH], [("refund", {"amount": 5})])
+    assert set(witness.asked) == DELEGATED
+    assert witness.asked["for_run_step"] == len(bench.shown)
+    assert witness.asked["__aenter__"] == witness.asked["__aexit__"]
+
+
+async def test_the_instructions_of_a_toolset_come_and_go_with_its_tools() -> None:
+    witness = Witness(FunctionToolset([refund]))
+    bench = Bench(made=await listed_tools(witness))
+    result = await bench.run([SEARCH], [("refund", {"amount": 5})])
+    told = [getattr(message, "instructions", None) for message in result.all_messages() if message.kind == "request"]
+    # Each step has the toolset of that step: one more mark behind its text.
+    assert told == [None, "Refund with care.!!", "Refund with care.!!!"]
+
+
+async def test_what_a_visitor_puts_in_the_place_of_a_toolset_runs_its_tools() -> None:
+    bench = Bench(refund)
+    witnesses: list[Witness] = []
+
+    def wrap(toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        if not isinstance(toolset, FunctionToolset):
+            return toolset
+        witnesses.append(Witness(toolset))
+        return witnesses[-1]
+
+    toolset: Any = bench.deferred.toolset.visit_and_replace(wrap)
+    bench.deferred.toolset = toolset
+    agent = Agent(FunctionModel(bench._answer), deps_type=Desk, capabilities=[bench.deferred])
+    bench.turns = [[SEARCH], [("refund", {"amount": 5})]]
+    await agent.run("Go on.", deps=bench.desk)
+    assert bench.desk.did == ["refund 5 in call-1-0"]
+    assert [witness.asked["call_tool"] for witness in witnesses] == [1]
+
+
+def test_two_tools_of_one_name_are_refused_where_they_are_given() -> None:
+    with pytest.raises(ConfigurationError, match=r"more than one is called refund; give each a name"):
+        catalog_tools(refund, FunctionToolset([refund]))
+    with pytest.raises(ConfigurationError, match=r"more than one is called refund"):
+        catalog_tools(refund, refund)
+    for tools, told in [
+        ([*catalog_tools(refund), *catalog_tools(refund)], "refund"),
+        (catalog_tools(FunctionToolset([search_tools])), "search_tools"),
+    ]:
+        with pytest.raises(CatalogError, match=told):
+            create_deferred_agent_tool_surface(
+                application="shop", surfaces=[Surface(key="desk", tools=tools)], dialect=PYDANTIC_AI
+            )
+
+
+async def test_a_tool_of_the_agents_own_with_the_name_of_a_hidden_one_is_refused_before_anything_runs() -> None:
+    bench = Bench(refund, tools=[refund])
+    with pytest.raises(ConfigurationError, match=r"called refund.*[Gg]ive one of the two tools another name"):
+        await bench.run([("refund", {"amount": 5})])
+    assert bench.desk.did == []
+
+
+async def test_a_tool_of_the_agents_own_with_the_name_of_an_offered_one_is_refused_by_pydantic_ai() -> None:
+    bench = Bench(refund, tools=[search_tools])
+    with pytest.raises(UserError, match=r"'search_tools'. (Rename|Give one)"):
+        await bench.run([SEARCH])
+
+
+def search_tools(query: str) -> str:
+    """Finds tools."""
+    return query
