@@ -100,16 +100,20 @@ class TranscriptBuilder:
     """Collects what a dialect reads, in message order, and keeps the rules above."""
 
     def __init__(self) -> None:
-        self._steps: list[tuple[dict[str, Call], dict[str, Result]]] = []
-        self._passed_over: set[int] = set()
+        self._closed: list[Step] = []
+        """The steps before the last one: nothing that follows can change them."""
+        self._calls: dict[str, Call] | None = None  # before the first turn
+        self._results: dict[str, Result] = {}
+        self._passed_over = False
         self._in_turn = False
 
     def assistant(self, calls: Iterable[Call]) -> None:
         """An assistant message with its calls; raises TranscriptError where a call id stands twice in one turn."""
-        if not self._in_turn:
-            self._steps.append(({}, {}))
+        if not self._in_turn or self._calls is None:
+            self._closed += self._last()
+            self._calls, self._results, self._passed_over = {}, {}, False
             self._in_turn = True
-        open_calls = self._steps[-1][0]
+        open_calls = self._calls
         for call in calls:
             if type(call.id) is not str or type(call.name) is not str:
                 # A subclass may compare as it likes, and names decide what runs.
@@ -125,23 +129,21 @@ class TranscriptBuilder:
     def result(self, call_id: str, text: str | None, *, failed: bool = False) -> None:
         """A recorded result. One for a call of another step, or a second for the same call, is passed over."""
         self._in_turn = False
-        if self._steps and call_id in self._steps[-1][0]:
-            self._steps[-1][1].setdefault(call_id, Result(text=text, failed=failed))
+        if self._calls is not None and call_id in self._calls:
+            self._results.setdefault(call_id, Result(text=text, failed=failed))
 
     def other(self) -> None:
         """Any message that is neither: it ends an assistant turn, and nobody can answer that turn behind it."""
         self._in_turn = False
-        self._passed_over.add(len(self._steps) - 1)
+        self._passed_over = True
 
     def build(self) -> Transcript:
         """The transcript so far."""
-        return Transcript(
-            steps=tuple(
-                Step(
-                    calls=tuple(calls.values()),
-                    results=MappingProxyType(dict(results)),
-                    passed_over=at in self._passed_over,
-                )
-                for at, (calls, results) in enumerate(self._steps)
-            )
-        )
+        return Transcript(steps=(*self._closed, *self._last()))
+
+    def _last(self) -> list[Step]:
+        """The last step as it stands, where there is one."""
+        if self._calls is None:
+            return []
+        results = MappingProxyType(dict(self._results))
+        return [Step(calls=tuple(self._calls.values()), results=results, passed_over=self._passed_over)]

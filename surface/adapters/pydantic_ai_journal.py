@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolReturn, ToolReturnPart, UserPromptPart
@@ -102,11 +102,10 @@ def _read(record: Mapping[str, Any]) -> Outcome:
     if "raised" in record:
         return Raised(error=_BY_NAME[record["raised"]](record["told"]))
     (request,) = ModelMessagesTypeAdapter.validate_python(record["messages"])
-    returned, *prompts = request.parts
-    assert isinstance(returned, ToolReturnPart)  # it was written above
+    returned, *prompts = cast("list[Any]", request.parts)
     given = ToolReturn(return_value=returned.content, metadata=returned.metadata)
     for prompt in prompts:
-        given.content = getattr(prompt, "content", None)
+        given.content = prompt.content
     if record["tools"] is not None:
         given.tools = record["tools"]
     return given

@@ -18,7 +18,7 @@ from surface.registry import CheckedSurface
 Replaced = Mapping[int, AbstractToolset[Any]]
 """By the `id` of a toolset that tools were listed from: what stands for it."""
 CONFLICT_HINT = (
-    "Give one of the two tools another name, or leave it out of the surface; the tools of a surface cannot be prefixed. "
+    "Give one of the two tools another name, or leave it out of the surface; a surface cannot be prefixed. "
     "The search tool gets its name from create_deferred_agent_tool_surface(search_tool=…)."
 )
 """What pydantic-ai adds to its refusal of two tools with one name."""

@@ -6,6 +6,7 @@ was edited in place, has everything read anew. Nothing here outlives the run, an
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -41,6 +42,7 @@ class RunMessages:
 
     def _forget(self) -> None:
         self._seen: list[tuple[Any, ...]] = []
+        self._read: tuple[Any, ...] = ()
         self._builder = TranscriptBuilder()
         self._reading = Reading()
         self._parsed: dict[int, tuple[str, Receipt | Rejection]] = {}
@@ -63,11 +65,18 @@ class RunMessages:
             before.after = None  # one step back is all that is ever asked for
             self._reading = Reading(before if known else None, added=len(shown) - known)
             self._seen = shown
+        self._read = tuple(messages)
         return self._reading
 
     def read(self, messages: Sequence[Any]) -> Transcript:
-        """The steps that the messages hold; raises TranscriptError, naming the message."""
-        self.reading(messages)
+        """The steps that the messages hold; raises TranscriptError, naming the message.
+
+        Where these very messages were read a moment ago, by `reading`, they are not looked at again.
+        """
+        just_read = len(messages) == len(self._read) and all(map(operator.is_, messages, self._read))
+        if not just_read:
+            self.reading(messages)
+        self._read = ()
         return self._builder.build()
 
     def parse(self, text: str) -> Receipt | Rejection:
@@ -105,11 +114,9 @@ def _content(message: Any) -> tuple[Any, ...]:
     """What of a message is read, by the objects that hold it: comparing the same objects costs next to nothing."""
     shown: list[Any] = [type(message)]
     for part in getattr(message, "parts", ()):
-        kind = type(part)
         if isinstance(part, ToolReturnPart):
-            shown += (kind, part.tool_call_id, receipt_text(part), part.outcome)
+            shown += (part.tool_call_id, receipt_text(part), part.outcome)
         elif isinstance(part, ToolCallPart):
-            shown += (kind, part.tool_call_id, part.tool_name, part.args)
-        else:
-            shown.append(part)
+            shown += (part.tool_call_id, part.tool_name, part.args)
+        shown.append(type(part))
     return tuple(shown)

@@ -76,8 +76,9 @@ class RunToolset(AbstractToolset[Any]):
         if self._found is None:
             self._found = {call.tool_call_id for call in left}
         if not left:
+            reading = self._messages.reading(ctx.messages)
             step = await self._run.prepare_step(ctx.messages)
-            self._prepared = (self._messages.reading(ctx.messages), step)
+            self._prepared = (reading, step)
             return await self._entries(step.names, ctx, {each.name: each for each in step.tools})
         turn = await self._turn(ctx)
         names = dict.fromkeys([*turn.names, *(call.tool_name for call in left)])

@@ -14,7 +14,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 
 from surface import ConfigurationError
 from surface.adapters.pydantic_ai import catalog_tools
-from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Desk, close_account, refund, returns
+from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Calls, Desk, close_account, refund, returns
 
 
 class KilledError(BaseException):
@@ -95,7 +95,7 @@ async def test_a_call_that_was_recorded_is_not_made_again_and_its_record_is_what
         raise ModelRetry("Once more.")
 
     table = Table()
-    script = ([SEARCH], [("show", {}), ("ask", {})])
+    script: tuple[Calls, ...] = ([SEARCH], [("show", {}), ("ask", {})])
     first = await Bench(show, ask, journal=table).run(*script)
     replayed = await Bench(show, ask, journal=table).run(*script)
     assert runs == ["show", "ask"]

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, ModelRetry, RunContext, Tool, ToolReturn
+from pydantic_ai import Agent, RunContext, Tool, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 from pydantic_ai.messages import ToolReturnPart as Return
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.toolsets import FunctionToolset
 
 from surface import ConfigurationError, Surface, create_deferred_agent_tool_surface, tool
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
-from surface.adapters.pydantic_ai import PYDANTIC_AI, DeferredTools, catalog_tools, listed_tools
+from surface.adapters.pydantic_ai import DeferredTools, catalog_tools, listed_tools
 from surface.errors import DialectError
-from surface.evidence import CallEvidence, Evidence
 from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Calls, Desk, close_account, refund, returns
 
 
