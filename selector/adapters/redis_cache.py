@@ -43,8 +43,17 @@ Client: TypeAlias = "Redis | RedisCluster"
 class RedisRankingCache:
     """Implements `selector.ports.RankingCache`; belongs to the event loop that first uses it."""
 
-    def __init__(self, *, connect: Callable[[], Client], namespace: str) -> None:
-        """`connect` makes the client on first use; `close` closes it."""
+    def __init__(
+        self,
+        *,
+        connect: Callable[[], Client],
+        namespace: str,
+        patience_s: float = PATIENCE_S,
+        rest_s: float = REST_S,
+    ) -> None:
+        """`connect` makes the client on first use; `close` closes it. The times are in seconds."""
+        self._patience_s = patience_s
+        self._rest_s = rest_s
         self._connect = connect
         self._prefix = f"{namespace}:ranking:"
         self._client: Client | None = None
@@ -60,7 +69,7 @@ class RedisRankingCache:
             self._reach()
             return None
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self._patience_s):
                 value = await self._client.get(self._prefix + key.hex())
         except _FAILURES:
             self._failed()
@@ -86,7 +95,7 @@ class RedisRankingCache:
         now = asyncio.get_running_loop().time()
         if now < self._resting_until:
             return
-        self._resting_until = now + REST_S
+        self._resting_until = now + self._rest_s
         if self._client is None:
             self._client = self._connect()
         self._behind(self._client.ping())
@@ -108,7 +117,7 @@ class RedisRankingCache:
     def _failed(self) -> None:
         self.failures += 1
         self._answers = False
-        self._resting_until = asyncio.get_running_loop().time() + REST_S
+        self._resting_until = asyncio.get_running_loop().time() + self._rest_s
 
 
 def _read(value: bytes) -> Ranking | None:
