@@ -2,6 +2,7 @@
 
     python -m tests.faults.deployers stages FOLDER    kill at the first, second, … thing that progress is told
     python -m tests.faults.deployers files FOLDER     kill at the first, second, … change of a file
+    python -m tests.faults.deployers stages FOLDER URL    the first on a Redis, where each deployer has a namespace
 
 Every deployer is a real process, forked from this one so that it starts in a millisecond, and dies by SIGKILL. What
 it leaves is looked at here, and then deployed to again. A line of JSON is printed for each death.
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from indexer.adapters.directory_store import DirectoryStore
+from indexer.adapters.opening import open_store
 from indexer.adapters.usual_index import open_artefact
 from indexer.adapters.vector_cache import VectorFile
 from indexer.canaries import Canary
@@ -31,6 +33,7 @@ from indexer.catalog_file import Catalog
 from indexer.deploy import deploy
 from indexer.deployed import DeployResult
 from indexer.health import health_of
+from indexer.ports import ArtefactStore
 from indexer.progress import Progress, silent
 from selector.rehearsal import SelectorRehearsal
 from tests.indexer.samples import EMBEDDER, catalog, tool
@@ -54,13 +57,21 @@ CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"
 """What Python tells its auditors when a file is moved, made or removed; `open` is looked at more closely."""
 
 
+def store_in(folder: Path) -> ArtefactStore:
+    """The store of one deployer: a directory in its folder, or a namespace on the server that the folder names."""
+    server = folder / "server"
+    if not server.exists():
+        return DirectoryStore(folder / "store")
+    return open_store(f"{server.read_text()}?namespace={folder.name}")
+
+
 def deployed(folder: Path, wanted: Catalog, progress: Progress = silent) -> DeployResult:
     """A deploy with everything that belongs to one."""
     with closing(VectorFile(folder / "cache.sqlite3")) as cache, ThreadPoolExecutor(1) as executor:
         return deploy(
             wanted,
             embedder=EMBEDDER,
-            store=DirectoryStore(folder / "store"),
+            store=store_in(folder),
             now=lambda: datetime.now(UTC),
             cache=cache,
             canaries=CANARIES if "writer" in wanted.surfaces else (),
@@ -110,7 +121,7 @@ def dying_at_change(at: int, folder: Path) -> None:
 
 def seen(folder: Path) -> Mapping[str, Any]:
     """What a store serves."""
-    health = health_of(DirectoryStore(folder / "store"), "app", all_releases=True)
+    health = health_of(store_in(folder), "app", all_releases=True)
     active = health.ledger.active if health.ledger is not None else None
     return {
         "sound": health.sound,
@@ -119,7 +130,15 @@ def seen(folder: Path) -> Mapping[str, Any]:
     }
 
 
-def main(kind: str, home: Path) -> None:
+def looked_at(folder: Path) -> Mapping[str, Any]:
+    """The same from a process of its own: what talks to a server has threads, which no fork survives."""
+    kept = folder / "seen.json"
+    in_a_process(lambda: kept.write_text(json.dumps(seen(folder))))
+    found: Mapping[str, Any] = json.loads(kept.read_text())
+    return found
+
+
+def main(kind: str, home: Path, url: str | None = None) -> None:
     """Kills deployers until one gets through."""
     dying = {"stages": dying_at_progress, "files": dying_at_change}[kind]
     template = home / "template"
@@ -127,17 +146,24 @@ def main(kind: str, home: Path) -> None:
     in_a_process(lambda: deployed(template, OLD))
     shutil.copytree(template, home / "warm")
     deployed(home / "warm", NEW)  # so that no deployer imports anything
+    if url is not None:
+        open_store(url)  # nor the library of the server's kind
+        (template / "server").write_text(url)
     for at in count(1):
         folder = home / str(at)
         shutil.copytree(template, folder)
+        if url is not None:
+            in_a_process(lambda folder=folder: deployed(folder, OLD))  # type: ignore[misc]
         ended = in_a_process(partial(dying, at, folder))
-        left = seen(folder)
+        left = looked_at(folder)
         again = in_a_process(partial(deployed, folder, NEW))
-        print(json.dumps({"at": at, "ended": ended, "left": left, "again": again, "after": seen(folder)}), flush=True)
+        print(
+            json.dumps({"at": at, "ended": ended, "left": left, "again": again, "after": looked_at(folder)}), flush=True
+        )
         shutil.rmtree(folder)
         if ended != -signal.SIGKILL:
             return
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
+from tests.indexer.redis_server import BINARIES, running
+
 REPOSITORY = Path(__file__).parents[2]
 OLD = {"sound": True, "deploy": "old", "surfaces": ["gone", "keeper", "reader"]}
 NEW = {"sound": True, "deploy": "new", "surfaces": ["keeper", "reader", "writer"]}
 
 
-def deaths(kind: str, folder: Path) -> list[dict[str, Any]]:
+def deaths(kind: str, folder: Path, *url: str) -> list[dict[str, Any]]:
     """What each death left, the first place first; the last one is of the deployer that got through."""
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.faults.deployers", kind, str(folder)],
+        [sys.executable, "-m", "tests.faults.deployers", kind, str(folder), *url],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
@@ -34,7 +36,16 @@ def deaths(kind: str, folder: Path) -> list[dict[str, Any]]:
 def test_whatever_a_killed_deployer_leaves_is_one_release_and_the_next_deploy_succeeds(
     kind: str, places: int, memory: Path
 ) -> None:
-    *died, last = deaths(kind, memory)
+    check(deaths(kind, memory), places)
+
+
+def test_the_same_holds_where_the_store_is_a_redis(memory: Path, tmp_path: Path) -> None:
+    with running(BINARIES["redis-8"], tmp_path) as redis:
+        check(deaths("stages", memory, redis.url), 15)
+
+
+def check(told: list[dict[str, Any]], places: int) -> None:
+    *died, last = told
     assert len(died) >= places
     assert {one["ended"] for one in died} == {-signal.SIGKILL}
     assert last["ended"] == 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Timer
 from urllib.request import Request, urlopen
@@ -23,6 +23,17 @@ print(server.server_port, flush=True)
 server.serve_forever()
 """
 _SIGNED = "AWS4-HMAC-SHA256 Credential=k/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=x"
+
+
+def s3_settings(endpoint: str, *, secret: str = "secret") -> Mapping[str, str]:  # noqa: S107 - of our own server
+    """What an operator sets."""
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": secret,
+    }
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from indexer.ports import ArtefactStore
 from indexer.shelf import Address
 from tests.contracts.artefact_store_contract import ArtefactStoreContract, Damage, damaged
 from tests.indexer.redis_server import free_port
-from tests.indexer.s3_server import serving_s3
+from tests.indexer.s3_server import s3_settings, serving_s3
 from tests.indexer.samples import NOW, artefact
 
 PREFIXES = (f"prefix-{number}" for number in itertools.count())
@@ -66,12 +66,8 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
-    """What an operator sets."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    for name, value in s3_settings(endpoint, secret=SECRET).items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.mark.usefixtures("provider")
