@@ -22,7 +22,7 @@ TOOLS = 500
 MESSAGES = 100
 STEPS = 10
 ROUNDS = 15
-FRAMEWORKS = {"pydantic-ai": "benchmarks.frameworks_pydantic_ai"}
+FRAMEWORKS = {"pydantic-ai": "benchmarks.frameworks_pydantic_ai", "langchain": "benchmarks.frameworks_langchain"}
 """By extra: the module whose `prepare(tools, messages, steps)` gives two runs, alone and deferred, in seconds."""
 
 Run = Callable[[], Awaitable[float]]

@@ -26,12 +26,13 @@ from langchain.agents.middleware.types import (
 )
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from surface.adapters.langchain_advertising import advertised
 from surface.adapters.langchain_calls import Answered, GatedCall
 from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool, LangChainMessages, closed_tool
+from surface.adapters.langchain_steps import PreparedSteps
 from surface.adapters.langchain_tools import ClosedDirectTool, langchain_tool, native_tool
 from surface.adapters.langgraph_journal import Journal
 from surface.adapters.sync_bridge import run_aside, run_blocking
@@ -101,6 +102,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         self._run_id = run_id
         self._pins = pins
         self._prepare_step = prepare_step
+        self._steps = PreparedSteps()
         self._seen: dict[tuple[str, str], None] = {}
         """Calls (run id, call id) that this process saw a model write, or an attempt at which it saw end."""
         self.tools = _registered(
@@ -128,14 +130,14 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
     ) -> ModelResponse[Any]:
         """Advertises the active tools."""
         run = self._mount(request.state, request.runtime)
-        return self._heard(run, handler(run_blocking(advertised(run, request))))
+        return self._heard(run, handler(run_blocking(advertised(run, request, self._steps))))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Advertises the active tools."""
         run = self._mount(request.state, request.runtime)
-        return self._heard(run, await handler(await advertised(run, request)))
+        return self._heard(run, await handler(await advertised(run, request, self._steps)))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Answered:
         """Answers a call of the catalog, or lets it through where it is active."""
@@ -157,7 +159,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
                 if native is None:
                     return cast("Answered", handler(gated.supplied(restarted=restarted)))
                 return _raised(run_blocking(gated.run_native(native, execute, restarted=restarted)))
-            except GraphBubbleUp:
+            except GraphInterrupt:
                 if attempt.journal is not None:
                     attempt.journal.suspend()
                 raise
@@ -180,7 +182,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
                 if native is None:
                     return cast("Answered", await handler(gated.supplied(restarted=restarted)))
                 return _raised(await gated.run_native(native, handler, restarted=restarted))
-            except GraphBubbleUp:
+            except GraphInterrupt:
                 if attempt.journal is not None:
                     await attempt.journal.asuspend()
                 raise
@@ -208,7 +210,8 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         answered = next((each for each in recorded if each.tool_call_id == call_id), None)
         if answered is not None:
             return answered
-        turn = await run.open_turn(messages[: at + 1])
+        known = self._steps.of(run, messages[:at])
+        turn = await run.open_turn(messages[: at + 1] if known is None else messages[at : at + 1], after=known)
         if turn.name_of(str(call_id)) != name:
             # The gate and what a restart finds are those of the name in the messages, so no other one may run (REP-2).
             raise ConfigurationError(

@@ -10,6 +10,7 @@ from langchain_core.messages import SystemMessage
 from langchain_core.tools import BaseTool
 
 from surface.adapters.langchain_messages import ClosedTool
+from surface.adapters.langchain_steps import PreparedSteps
 from surface.adapters.langchain_tools import native_tool
 from surface.catalog_rules import shown
 from surface.errors import ConfigurationError
@@ -17,9 +18,11 @@ from surface.mounted_run import MountedRun
 from surface.prepared_step import PreparedStep, StepChanges
 
 
-async def advertised(run: MountedRun, request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """The request with the tools of its step; raises what `prepare_step` raises."""
-    step = await run.prepare_step(request.state["messages"])
+async def advertised(run: MountedRun, request: ModelRequest[Any], steps: PreparedSteps) -> ModelRequest[Any]:
+    """The request with the tools of its step, which is kept for the gate; raises what `prepare_step` raises."""
+    messages = request.state["messages"]
+    step = await run.prepare_step(messages)
+    steps.keep(run, messages, step)
     return _changed(request.override(tools=_arranged(step, run, request.tools)), step.changes)
 
 

@@ -46,6 +46,8 @@ class OneCallTool(BaseTool):
     restarted: bool
     as_written: bool
     """Whether the arguments are the model's, whatever inner middleware made of them: so for a search."""
+    shown_as: str | None
+    """The name that the message bears where it must end no run; None for the tool's own."""
 
     def get_input_schema(self, config: Any = None) -> type[BaseModel]:  # noqa: ARG002 - the signature is LangChain's
         return _NoArguments
@@ -59,7 +61,7 @@ class OneCallTool(BaseTool):
     async def _answer(self, arguments: dict[str, Any]) -> ToolMessage:
         turn: Turn = self.turn
         effective = AS_WRITTEN if self.as_written else arguments
-        return rendered(await turn.answer(self.call_id, restarted=self.restarted, arguments=effective))
+        return rendered(await turn.answer(self.call_id, restarted=self.restarted, arguments=effective), self.shown_as)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,7 @@ class GatedCall:
             call_id=self.call_id,
             restarted=restarted,
             as_written=not self.runs,
+            shown_as=self._shown_as,
         )
         return self.request.override(tool=tool)
 
@@ -143,12 +146,15 @@ class GatedCall:
         value: Any = passed.value
         return value.raised if isinstance(value, _Signal) else value
 
+    @property
+    def _shown_as(self) -> str | None:
+        """An answer of the library's ends no run, as that of a tool with `return_direct` does by its name."""
+        direct = isinstance(self.request.tool, ClosedTool) and self.request.tool.return_direct
+        return self.turn.surface.search.name if direct else None
+
     def _in_place(self, answer: CallAnswer) -> ToolMessage:
-        """An answer of the library's instead of the tool's own; it ends no run, as that would (`return_direct`)."""
-        message = rendered(answer)
-        if isinstance(self.request.tool, ClosedTool) and self.request.tool.return_direct:
-            message.name = self.turn.surface.search.name
-        return message
+        """An answer of the library's instead of the tool's own."""
+        return rendered(answer, self._shown_as)
 
     def _refusal(self, rejected: InputRejectedError) -> CallAnswer:
         call = next(call for call in self.turn.step.calls if call.id == self.call_id)
@@ -156,7 +162,9 @@ class GatedCall:
         return self.turn.calls.failure(call, Outcome.VALIDATION_ERROR, str(rejected), hint)
 
 
-def rendered(answer: CallAnswer) -> ToolMessage:
-    """An answer as LangChain's message."""
+def rendered(answer: CallAnswer, name: str | None = None) -> ToolMessage:
+    """An answer as LangChain's message, under the tool's own name or another."""
     (message,) = LANGCHAIN_MESSAGES.answer([answer])
+    if name is not None:
+        message.name = name
     return message

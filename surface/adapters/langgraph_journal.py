@@ -17,9 +17,9 @@ from uuid import UUID, uuid5
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
-_CHECKPOINTER = "__pregel_checkpointer"
-"""Where LangGraph hands a graph's checkpointer to what runs inside it: no public name leads there. Where a release
-moved it nothing would be remembered, and the tests that kill a process inside a handler fail on that release."""
+# The one exported name for where a graph's checkpointer is handed to what runs inside it; LangGraph keeps it until 2.
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
+
 _BEGUN = "toolsurface_begun"
 _SUSPENDED = "toolsurface_suspended"
 _NOTES = UUID("5b0c3f0e-6f0a-4f53-9d6f-3c0d5a4e2f61")
@@ -37,10 +37,13 @@ class Journal:
 
     @classmethod
     def of(cls, runtime: Any, call_id: str) -> Journal | None:
-        """The journal of a call that a graph runs; None where no checkpointer keeps it."""
+        """The journal of a call that a graph runs; None where no checkpointer is found.
+
+        Without one, whatever may not run twice is answered `INTERRUPTED` by a process that did not see it called.
+        """
         info = getattr(runtime, "execution_info", None)
         configurable: Mapping[str, Any] = (getattr(runtime, "config", None) or {}).get("configurable", {})
-        saver = configurable.get(_CHECKPOINTER)
+        saver = configurable.get(CONFIG_KEY_CHECKPOINTER)
         if info is None or info.thread_id is None or not isinstance(saver, BaseCheckpointSaver):
             return None
         graph, _, _ = info.checkpoint_ns.rpartition("|")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
+from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from surface import ConfigurationError, StepChanges, StepView, Surface, create_deferred_agent_tool_surface
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langchain_tool
+from surface.adapters.langgraph_journal import Journal
 from surface.search_tool import DEFAULT_NAME as SEARCH
 from surface.testing import Harness
 from tests.frameworks import broken_langchain as broken
@@ -161,6 +165,49 @@ def test_a_name_that_returns_directly_on_one_surface_alone_is_refused_for_one_ag
         key: [each.name for each in DeferredTools(controller, surface=key).tools] for key in ("front", "back")
     }
     assert registered == {"front": [SEARCH, "answer"], "back": [SEARCH]}
+
+
+@pytest.mark.rule("REP-3", "REP-4")
+async def test_the_name_of_a_tool_that_returns_directly_elsewhere_ends_no_run_where_it_is_unknown() -> None:
+    @lc_tool(return_direct=True)
+    def answer() -> str:
+        """Answers."""
+        return "42"
+
+    @lc_tool
+    def look() -> str:
+        """Looks."""
+        return "seen"
+
+    controller = create_deferred_agent_tool_surface(
+        application="test",
+        surfaces=[
+            Surface(key="front", tools=[langchain_tool(answer)]),
+            Surface(key="back", tools=[langchain_tool(look)]),
+        ],
+        dialect=LANGCHAIN_MESSAGES,
+    )
+    model = ScriptedChatModel(turns=[])
+    agent = Agent(create_agent(model, middleware=[DeferredTools(controller, surface=lambda _: "back")]), model)
+    messages = await agent.ask([[call("answer")], "Done."])
+    assert "UNKNOWN_TOOL" in answers(messages)[-1].text
+    assert messages[-1].text == "Done."
+
+
+@pytest.mark.rule("MNT-9")
+async def test_this_langgraph_hands_its_checkpointer_on_under_the_name_it_exports() -> None:
+    found: list[Journal | None] = []
+
+    @lc_tool
+    def look(runtime: ToolRuntime[Any, Any]) -> str:
+        """Looks."""
+        found.append(Journal.of(runtime, "call"))
+        return "seen"
+
+    saver = InMemorySaver()
+    await agent_of([look], checkpointer=saver).ask([[search("look")], [call("look")], "Done."])
+    moved = f"langgraph {version('langgraph')} hands its checkpointer on elsewhere: see langgraph_journal.py"
+    assert [each.saver if each else None for each in found] == [saver], moved
 
 
 class Ungated(DeferredTools):
