@@ -113,7 +113,7 @@ class Asker:
     desk: str
 
 
-@pytest.mark.rule("REG-1", "ACT-5")
+@pytest.mark.rule("ACT-5")
 @BOTH
 async def test_one_middleware_serves_each_run_on_its_own_surface_and_no_selection_crosses(how: str) -> None:
     @lc_tool
