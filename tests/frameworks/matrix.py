@@ -39,13 +39,25 @@ TABLE = (
         extra="pydantic-ai",
         distribution="pydantic-ai-slim",
         oldest=["pydantic-ai-slim==2.16.0"],
-        tests=["tests/frameworks/test_pydantic_ai_conformance.py", "tests/frameworks/test_pydantic_ai_tools.py"],
+        tests=[
+            "tests/frameworks/test_pydantic_ai_broken.py",
+            "tests/frameworks/test_pydantic_ai_conformance.py",
+            "tests/frameworks/test_pydantic_ai_journal.py",
+            "tests/frameworks/test_pydantic_ai_reading.py",
+            "tests/frameworks/test_pydantic_ai_tools.py",
+            "tests/frameworks/test_pydantic_ai_toolsets.py",
+        ],
     ),
     Row(
         extra="langchain",
         distribution="langchain",
         oldest=["langchain==1.4.2"],
-        tests=["tests/frameworks/test_langchain.py", "tests/frameworks/test_langchain_tools.py"],
+        tests=[
+            "tests/frameworks/test_langchain.py",
+            "tests/frameworks/test_langchain_gate.py",
+            "tests/frameworks/test_langchain_tools.py",
+            "tests/frameworks/test_sync_bridge.py",
+        ],
     ),
 )
 
