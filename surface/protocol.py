@@ -18,6 +18,8 @@ MAX_LIMIT = 100
 """The most names one request may ask for."""
 MAX_BATCH = 32
 """The most queries that one request may hold."""
+MAX_DEADLINE_MS = 600_000
+"""The longest time that a request may say its asker waits, in ``X-Request-Deadline-Ms``."""
 MAX_QUERY_CHARACTERS = 16_384
 """The longest query on the wire; a surface's own ceiling, in bytes, is lower."""
 

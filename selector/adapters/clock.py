@@ -17,9 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from selector.adapters.problems import problem
+from surface.protocol import MAX_DEADLINE_MS
 
 DEADLINE_HEADER: Final = "X-Request-Deadline-Ms"
-MAX_DEADLINE_MS: Final = 600_000
 PATIENCE: Final = 10.0
 """Seconds that a body may take to arrive."""
 

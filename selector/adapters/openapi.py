@@ -12,8 +12,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from selector.adapters.clock import DEADLINE_HEADER, MAX_DEADLINE_MS
+from selector.adapters.clock import DEADLINE_HEADER
 from selector.adapters.problems import MEDIA_TYPE, problem_content
+from surface.protocol import MAX_DEADLINE_MS
 
 _REF: Final = "#/components/schemas/"
 _OF: Final[Mapping[int, tuple[str, str, str]]] = {

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 import httpx2
 import pytest
 
-from selector.adapters.clock import DEADLINE_HEADER, MAX_DEADLINE_MS
+from selector.adapters.clock import DEADLINE_HEADER
 from selector.adapters.http_api import build_app
-from surface.protocol import RankReply
+from surface.protocol import MAX_DEADLINE_MS, RankReply
 from surface.ranking import RankRequest
 
 PATH = "/v1/applications/shop/surfaces/reader/rank"

@@ -7,12 +7,15 @@ import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from threading import Barrier
 from typing import Any
 
 import httpx2
 import pytest
 
-from surface.adapters.selector_client import CODES, MAX_REPLY_BYTES, Breaker, SelectorClient
+from surface.adapters.breaker import Breaker
+from surface.adapters.selector_answers import MAX_REPLY_BYTES
+from surface.adapters.selector_client import CODES, SelectorClient
 from surface.errors import ConfigurationError, RankerUnavailable
 from surface.protocol import RankReply
 from tests.selector.builders import SURFACE, ask
@@ -133,7 +136,10 @@ async def _code(url: str, *, patience: float = 5.0, surface: str = SURFACE, quer
         pytest.param(_answers(b"<html>", "404 Not Found"), "rejected", id="a proxy's 404"),
         pytest.param(_problem("503 Unavailable", "index_unusable"), "index_unusable", id="index unusable"),
         pytest.param(_answers(b"", "503 Unavailable"), "overloaded", id="503"),
-        pytest.param(_answers(b"", "429 Too Many"), "overloaded", id="429"),
+        pytest.param(_answers(b"", "429 Too Many"), "rate_limited", id="429"),
+        pytest.param(_answers(b"", "401 No"), "unauthorised", id="401"),
+        pytest.param(_answers(b"", "403 No"), "unauthorised", id="403"),
+        pytest.param(_answers(b"", "504 Late"), "deadline", id="504"),
         pytest.param(_problem("422 Unprocessable", "invalid_request"), "rejected", id="422"),
         pytest.param(_answers(b"", "302 Found", "location: http://127.0.0.1:1/\r\n"), "rejected", id="redirect"),
         pytest.param(_answers(b"", "500 Error"), "server_error", id="500"),
@@ -305,3 +311,176 @@ async def test_cancelling_a_call_cancels_it() -> None:
 def test_a_wrong_argument_is_named_where_the_client_is_made(arguments: dict[str, Any], field: str) -> None:
     with pytest.raises(ConfigurationError, match=field):
         SelectorClient(**arguments)
+
+
+class Script:
+    """A service that answers each request by the next behaviour, the last one for ever; keeps the heads it read."""
+
+    def __init__(self, *behaviours: Behaviour) -> None:
+        self._behaviours = list(behaviours)
+        self.heads: list[bytes] = []
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            self.heads.append(await reader.readuntil(b"\r\n\r\n"))
+            behaviour = self._behaviours.pop(0) if len(self._behaviours) > 1 else self._behaviours[0]
+            await behaviour(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    def deadlines(self) -> list[int]:
+        """The milliseconds that each request gave."""
+        lines = [line for head in self.heads for line in head.lower().split(b"\r\n")]
+        return [int(line.split(b":")[1]) for line in lines if line.startswith(b"x-request-deadline-ms:")]
+
+
+@asynccontextmanager
+async def _scripted(*behaviours: Behaviour) -> AsyncIterator[tuple[str, Script]]:
+    script = Script(*behaviours)
+    server = await asyncio.start_server(script.connected, "127.0.0.1", 0)
+    try:
+        host, port = server.sockets[0].getsockname()
+        yield f"http://{host}:{port}", script
+    finally:
+        server.close()
+
+
+def _busy(seconds: str) -> Behaviour:
+    return _answers(b"", "503 Busy", f"retry-after: {seconds}\r\n")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [_closes, _breaks_off, _speaks_no_http, _busy("0")],
+    ids=["closes", "breaks off", "no HTTP", "busy, ask again at once"],
+)
+async def test_one_more_try_hides_a_replica_that_ended(first: Behaviour) -> None:
+    async with _scripted(first, _replies()) as (url, script), SelectorClient(url, timeout=5.0) as client:
+        assert (await client.rank(ask("delete a file"))).index_version == "v1"
+        assert len(script.heads) == 2
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "asked", "code"),
+    [
+        pytest.param(_closes, 2, "malformed_reply", id="never a third try"),
+        pytest.param(_busy("0"), 2, "overloaded", id="busy twice"),
+        pytest.param(_busy("5"), 1, "overloaded", id="a pause that does not fit"),
+        pytest.param(_busy("9" * 400), 1, "overloaded", id="an endless pause"),
+        pytest.param(_busy("Wed, 02 Dec 2026 12:00:00 GMT"), 1, "overloaded", id="a date"),
+        pytest.param(_answers(b"", "503 Busy"), 1, "overloaded", id="no pause said"),
+        pytest.param(_answers(b"", "429 Many", "retry-after: 0\r\n"), 1, "rate_limited", id="a rate"),
+        pytest.param(_answers(b"", "500 Error", "retry-after: 0\r\n"), 1, "server_error", id="a failure"),
+        pytest.param(_problem("401 No", "unauthorised"), 1, "unauthorised", id="a key"),
+    ],
+)
+async def test_nothing_else_is_tried_again(behaviour: Behaviour, asked: int, code: str) -> None:
+    async with _scripted(behaviour) as (url, script):
+        assert await _code(url, patience=2.0) == code
+        assert len(script.heads) == asked
+
+
+async def test_each_try_carries_what_is_left_of_the_timeout() -> None:
+    async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.05)  # time has to pass for less to be left
+
+    async with _scripted(late, _replies()) as (url, script), SelectorClient(url, timeout=5.0) as client:
+        await client.rank(ask("delete a file"))
+        first, second = script.deadlines()
+        assert 0 < second <= first - 50 < 5_000
+
+
+async def test_a_timeout_beyond_what_the_service_takes_is_said_as_the_longest() -> None:
+    async with _scripted(_replies()) as (url, script), SelectorClient(url, timeout=86_400.0) as client:
+        await client.rank(ask("delete a file"))
+        assert script.deadlines() == [600_000]
+
+
+async def test_the_second_try_has_no_time_of_its_own() -> None:
+    async with _scripted(_closes, _hangs) as (url, script):
+        assert await _code(url, patience=0.2) == "timeout"
+        assert len(script.heads) == 2
+
+
+async def test_the_key_goes_with_each_request_and_to_no_other_host() -> None:
+    async with _scripted(_replies()) as (other, stolen):
+        redirect = _answers(b"", "307 Elsewhere", f"location: {other}/v1\r\n")
+        async with (
+            _scripted(_replies(), redirect) as (url, script),
+            SelectorClient(url, api_key="tsk1_secret", timeout=5.0) as client,
+        ):
+            await client.rank(ask("delete a file"))
+            with pytest.raises(RankerUnavailable, match="rejected") as refused:
+                await client.rank(ask("delete a file"))
+            assert all(b"authorization: bearer tsk1_secret" in head.lower() for head in script.heads)
+            assert "tsk1_secret" not in f"{refused.value!r} {client!r}"
+        assert stolen.heads == []
+
+
+async def test_without_a_key_none_is_sent() -> None:
+    async with _scripted(_replies()) as (url, script), SelectorClient(url, timeout=5.0) as client:
+        await client.rank(ask("delete a file"))
+        assert b"authorization" not in script.heads[0].lower()
+
+
+@pytest.mark.parametrize("key", ["", "two words", "é", "a\r\nx: y", "\x00"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated(key: str) -> None:
+    with pytest.raises(ConfigurationError, match="api_key") as refused:
+        SelectorClient("http://127.0.0.1:9", api_key=key)
+    assert not key or key not in str(refused.value)
+
+
+async def test_threads_with_loops_of_their_own_share_a_client_and_its_connections_are_closed_with_it() -> None:
+    both = Barrier(3)
+
+    def in_a_thread(client: SelectorClient) -> list[str]:
+        async def run() -> list[str]:
+            found = [(await client.rank(ask("delete a file"))).index_version for _ in range(5)]
+            both.wait(10)  # every loop is still there when another one closes the client
+            await asyncio.to_thread(both.wait, 10)
+            return found
+
+        return asyncio.run(run())
+
+    async with _keeping_alive() as (url, connections):
+        client = SelectorClient(url, timeout=10.0)
+        threads = [asyncio.create_task(asyncio.to_thread(in_a_thread, client)) for _ in range(2)]
+        await client.rank(ask("delete a file"))
+        await asyncio.to_thread(both.wait, 10)
+        assert len(connections) == 3  # one for each loop, used again for each request
+        await client.aclose()
+        await asyncio.to_thread(both.wait, 10)
+        assert await asyncio.gather(*threads) == [["v1"] * 5] * 2
+        async with asyncio.timeout(10):
+            await asyncio.gather(*(ended.wait() for ended in connections))
+        with pytest.raises(RankerUnavailable, match="unreachable"):
+            await client.rank(ask("delete a file"))
+
+
+@asynccontextmanager
+async def _keeping_alive() -> AsyncIterator[tuple[str, list[asyncio.Event]]]:
+    """A service that answers any number of requests on a connection; an event for each connection's end."""
+    connections: list[asyncio.Event] = []
+    body = json.dumps(GOOD).encode()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(ended := asyncio.Event())
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+                await reader.readexactly(length)
+                writer.write(f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            ended.set()
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    try:
+        host, port = server.sockets[0].getsockname()
+        yield f"http://{host}:{port}", connections
+    finally:
+        server.close()
