@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
+IMAGE_EXTRAS := service,jwt,redis,object-store
 
-.PHONY: help demo test test-frameworks test-models check fix serve bench bench-quality fuzz soak train clean
+.PHONY: help demo image constraints test test-frameworks test-models check fix serve bench bench-quality fuzz soak train clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
@@ -33,11 +34,24 @@ test-models: ## the sentence-transformers adapter, for real (its own .venv-model
 test-frameworks: $(STAMP) ## each framework's tests on its newest and oldest release (ARGS=pydantic-ai for one)
 	@$(BIN)/python -m tests.frameworks.matrix $(ARGS)
 
-check: $(STAMP) ## format, lint, types, import rules
+check: $(STAMP) ## format, lint, types, import rules, deployment files by their schemas
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+	$(BIN)/kubernetes-validate --strict --quiet deployment/kubernetes/*.yaml
+
+image: $(STAMP) ## builds the image with docker or podman and runs it as the manifests do (ARGS=--help)
+	@$(BIN)/python -m deployment.image $(ARGS)
+
+constraints: ## the versions in the image: the newest within pyproject's ranges, from a clean environment
+	@rm -rf .venv-image && $(PYTHON) -m venv .venv-image
+	@.venv-image/bin/python -m pip install --quiet '.[$(IMAGE_EXTRAS)]'
+	@echo '# The versions in the image: what `make constraints` found newest within the ranges of pyproject.toml.' > deployment/constraints.txt
+	@.venv-image/bin/python -m pip freeze --exclude toolsurface >> deployment/constraints.txt
+	@rm -rf .venv-image
 
 fix: $(STAMP) ## format, and mend what ruff can mend
 	$(BIN)/ruff format .

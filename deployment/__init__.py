@@ -1,0 +1,1 @@
+"""How the service is packed and run elsewhere: an image, compose, Kubernetes. Nothing here is in the wheel."""
