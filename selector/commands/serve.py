@@ -13,10 +13,14 @@ from models.adapters.choice import add_model, chosen_embedder
 from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
+from selector.adapters.routes import console
+from selector.adapters.routes.console import console_routes
+from selector.adapters.routes.explaining import explaining_routes
 from selector.commands.access import add_access, admittance_of, check_openness
 from selector.commands.caching import ChosenCache, add_cache, chosen_cache
 from selector.commands.memory import add_memory
 from selector.commands.opening import FAILURES, add_strictness, library_over, positive, ranking_threads, told
+from selector.explaining import Explainer
 from selector.library import Library
 from selector.served import Change
 from selector.service import Selector
@@ -60,6 +64,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         check_openness(admittance, host=bound.getsockname()[0], opened=arguments.open)
         embedder = chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
         library = library_over(store, embedder, budget=arguments.memory, loader=loader)
+        explainer = Explainer(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness)
         app = build_app(
             ranker=Selector(
                 indexes=library,
@@ -74,6 +79,8 @@ def _serve(arguments: argparse.Namespace) -> None:
             access=admittance.access,
             rates=admittance.rates,
             patience=arguments.patience,
+            routers=[explaining_routes(explainer), console_routes()],
+            open_paths=console.OPEN_PATHS,
             background=[partial(_in_background, library, arguments.poll, chosen), *admittance.background],
         )
         try:

@@ -38,19 +38,19 @@ def ranking_routes(ranker: BatchRanker) -> APIRouter:
     async def rank(application: str, surface: str, body: RankBody, request: Request) -> RankReply:
         """The tools of a surface for one query, best first."""
         asked = RankRequest(
-            application=_allowed(known_caller(request), application, surface),
+            application=allowed_application(known_caller(request), application, surface),
             surface=surface,
             query=body.query,
             limit=body.limit,
             catalog_digest=body.catalog_digest,
         )
-        return await _ranked(ranker.rank(asked))
+        return await answered(ranker.rank(asked))
 
     @router.post("/rank-batch", responses=_PROBLEMS)
     async def rank_batch(application: str, surface: str, body: RankBatchBody, request: Request) -> RankBatchReply:
         """The tools of a surface for each of several queries, in order; one that cannot be answered refuses all."""
         await spend_more(request, len(body.queries) - 1)
-        allowed = _allowed(known_caller(request), application, surface)
+        allowed = allowed_application(known_caller(request), application, surface)
         asked = [
             RankRequest(
                 application=allowed,
@@ -61,16 +61,18 @@ def ranking_routes(ranker: BatchRanker) -> APIRouter:
             )
             for query in body.queries
         ]
-        return RankBatchReply(replies=await _ranked(ranker.rank_many(asked)))
+        return RankBatchReply(replies=await answered(ranker.rank_many(asked)))
 
     return router
 
 
-def _allowed(caller: Grant, application: str, surface: str) -> str:
+def allowed_application(caller: Grant, application: str, surface: str) -> str:
+    """The application that a ranker is asked for; one that nobody has where the caller may not ask."""
     return application if caller.allows(application, surface) else _NOWHERE
 
 
-async def _ranked(answer: Awaitable[T]) -> T:
+async def answered(answer: Awaitable[T]) -> T:
+    """What a ranker answers; RankerUnavailable where it cannot, `ranker_failed` for what nobody foresaw."""
     try:
         return await answer
     except RankerUnavailable:

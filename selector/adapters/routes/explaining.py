@@ -1,0 +1,35 @@
+"""Why a ranking is what it is, over HTTP: what the console asks. The same body, keys and errors as `rank`."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from selector.adapters.door import known_caller
+from selector.adapters.openapi import problems
+from selector.adapters.routes.ranking import allowed_application, answered
+from selector.explaining import Explainer
+from selector.explanation import ExplainReply
+from surface.protocol import RankBody
+from surface.ranking import RankRequest
+
+
+def explaining_routes(explainer: Explainer) -> APIRouter:
+    """``POST /v1/applications/{application}/surfaces/{surface}/explain``."""
+    router = APIRouter(prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"])
+
+    @router.post("/explain", responses=problems(400, 401, 404, 408, 413, 422, 429, 500, 503, 504))
+    async def explain(
+        application: str, surface: str, body: RankBody, request: Request, response: Response
+    ) -> ExplainReply:
+        """The ranking of one query with what each leg says of each tool, and what was left out; for people."""
+        response.headers["cache-control"] = "no-store"  # it repeats words of the query
+        asked = RankRequest(
+            application=allowed_application(known_caller(request), application, surface),
+            surface=surface,
+            query=body.query,
+            limit=body.limit,
+            catalog_digest=body.catalog_digest,
+        )
+        return await answered(explainer.explain(asked))
+
+    return router

@@ -1,0 +1,107 @@
+"""The Explainer: ranks a query as the Selector does, and says why.
+
+Rules kept here:
+
+1. The ranking is made by `answering.Answering`, never by a second rule; the query is embedded once for all of it.
+2. An explanation costs several rankings and is for a person: no more than `MAX_WAITING` are in hand at once, and one
+   more is refused. They share the threads with rankings, and take none of their places in the queue.
+
+Not done here: HTTP, caches, what a reason looks like (`explanation.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from typing import Final
+
+import numpy as np
+
+from indexer.index import SurfaceIndex
+from models.embedder import Embedder, Vectors
+from models.manifest import ModelManifest
+from selector.answering import Answering
+from selector.explanation import ExplainReply, Seen, explain
+from selector.ports import Indexes
+from selector.ranking import STRICTNESS, Leg
+from selector.rankings import Asked
+from surface.errors import RankerUnavailable
+from surface.ranking import RankRequest
+
+MAX_WAITING: Final = 4
+
+
+class Explainer:
+    """Explains rankings on whichever index versions are served; one event loop uses it."""
+
+    def __init__(
+        self,
+        *,
+        indexes: Indexes,
+        embedder: Embedder,
+        executor: Executor,
+        leg: Leg = "hybrid",
+        strictness: float = STRICTNESS,
+    ) -> None:
+        """The arguments are those of the Selector whose rankings are explained; `executor` stays the caller's."""
+        self._indexes = indexes
+        self._embedder = embedder
+        self._executor = executor
+        self._leg: Leg = leg
+        self._strictness = strictness
+        self._waiting = 0
+
+    async def explain(self, request: RankRequest) -> ExplainReply:
+        """The ranking of this request and its reasons.
+
+        Raises RankerUnavailable: `unknown_surface`, `index_unusable`, `overloaded`.
+        """
+        version = self._indexes.find(request.application, request.surface, request.catalog_digest)
+        if self._waiting >= MAX_WAITING:
+            raise RankerUnavailable("overloaded")
+        self._waiting += 1
+        try:
+            index = await self._indexes.opened(version)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._executor, self._explained, index, request)
+        finally:
+            self._waiting -= 1
+
+    def _explained(self, index: SurfaceIndex, request: RankRequest) -> ExplainReply:
+        asked = Asked.of(request)
+        once = _Once(self._embedder)
+        (ranking,), (lenient,) = (
+            Answering(embedder=once, leg=self._leg, strictness=strictness)([(index, asked)], lambda: False)
+            for strictness in (self._strictness, 0.0)
+        )
+        # Where a leg failed, the words alone have ranked.
+        vectors = once.vectors if ranking.degraded is None else None
+        seen = Seen(texts=once.texts or (asked.query,), vectors=vectors)
+        return explain(
+            index, seen, ranking=ranking, lenient=lenient, strictness=self._strictness, surface=request.surface
+        )
+
+
+class _Once:
+    """An embedder that asks another one, once, and shows what it was asked and what it said."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.texts: tuple[str, ...] = ()
+        self.vectors: Vectors | None = None
+
+    @property
+    def manifest(self) -> ModelManifest:
+        return self._embedder.manifest
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        if self.texts != tuple(texts):
+            self.texts, self.vectors = tuple(texts), None
+            self.vectors = np.asarray(self._embedder.embed_queries(texts))
+        if self.vectors is None:
+            raise RuntimeError("the model failed on these texts")
+        return self.vectors
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return self._embedder.embed_documents(texts)

@@ -1,0 +1,230 @@
+"""Why a ranking is what it is: what each leg says of each tool, and how far the query is from being answered.
+
+Rules kept here:
+
+1. Nothing is ranked here. The rankings that are explained are those of `answering.py`, so order and scores are the ones
+   that a surface gets; this file takes their scores apart again.
+2. What was left out is shown as well: the tools that would have been answered with strictness 0.
+3. The words of a tool are known from its index by their points, and from its name whether they stand there. An index
+   keeps no descriptions, so a word that is not in the name stands in the description, a parameter or the service.
+
+An explanation repeats words and clauses of the query. It is for whoever asked, and for nothing that is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from indexer.index import SurfaceIndex
+from selector.ranking import CLAUSE_WEIGHT, DENSE_DEPTH, READABLE, bar, trust
+from selector.rankings import Ranking
+from selector.scoring import LEXICAL_WEIGHT, fused
+from surface.lexical import query_words, words
+from surface.protocol import Code, Digest, Key, Wire
+
+MAX_WORDS: Final = 64
+"""Words of a query that are explained; the others count in the scores all the same."""
+
+
+class WordMatch(Wire):
+    """One word of the query that a tool holds."""
+
+    word: str
+    points: float
+    """What it adds to the lexical score."""
+    in_name: bool
+    """It stands in the tool's name; else in the description, a parameter or the service."""
+
+
+class ClauseMatch(Wire):
+    """The clause of the query that a tool answers best."""
+
+    clause: str
+    score: float
+    """Of both legs together, for this clause alone."""
+
+
+class ToolExplanation(Wire):
+    """What each leg says of one tool."""
+
+    name: str
+    score: float
+    """By which it is ranked."""
+    called: bool
+    """The query calls it by its name; then it stands in front, whatever the legs say."""
+    words: tuple[WordMatch, ...]
+    """Most points first."""
+    lexical: float
+    """The points of all words of the query."""
+    cosine: float | None
+    """Between the query and the tool; None where the vectors were not asked or failed."""
+    cosine_at_most: bool
+    """The tool is not among the nearest that the vectors report; `cosine` is that of the last reported."""
+    whole: float | None
+    """Of both legs together, for the query as a whole."""
+    nearest_clause: ClauseMatch | None
+    """None where the query is one request."""
+
+
+class Threshold(Wire):
+    """What a query must reach to be answered at all."""
+
+    nearest: float
+    """The cosine of the nearest tool, to the query or to a clause."""
+    needed: float
+    """The cosine from which the ranking does not abstain."""
+    applies: bool
+    """False where the model cannot read the query's script, or strictness is 0: nothing is abstained from."""
+
+
+class Weights(Wire):
+    """How the legs become one score: ``trust * (cosine - mean) / spread + lexical_weight * lexical``."""
+
+    trust: float
+    mean: float
+    spread: float
+    lexical_weight: float
+    clause_weight: float
+    """Of the best clause, added to the score for the whole query."""
+
+
+class ExplainReply(Wire):
+    """A ranking with its reasons."""
+
+    surface: Key
+    index_version: str
+    catalog_digest: Digest
+    abstained: bool
+    degraded: Code | None
+    clauses: tuple[str, ...]
+    unknown_words: tuple[str, ...]
+    """Words of the query that no tool of this surface holds."""
+    weights: Weights
+    threshold: Threshold | None
+    """None where the vectors were not asked or failed."""
+    ranked: tuple[ToolExplanation, ...]
+    """The ranking, as `rank` answers it."""
+    left_out: tuple[ToolExplanation, ...]
+    """What follows it, or would have been answered where it abstained."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the legs were given for one query, and what the vectors were read as."""
+
+    texts: tuple[str, ...]
+    """The query, then its clauses."""
+    vectors: NDArray[np.float32] | None
+    """Shape (texts, dimension); None where the model was not asked or failed."""
+
+
+def explain(
+    index: SurfaceIndex, seen: Seen, *, ranking: Ranking, lenient: Ranking, strictness: float, surface: str
+) -> ExplainReply:
+    """The reasons for `ranking`; `lenient` is the ranking of the same query with strictness 0."""
+    query = seen.texts[0]
+    calibration, trusted = index.manifest.calibration, trust(query)
+    terms = query_words(query)
+    points = {term: index.lexical.scores((term,)) for term in terms[:MAX_WORDS]}
+    reader = _Reader(index=index, seen=seen, points=points, trust=trusted)
+    answered = {name for name, _ in ranking.ranked}
+    return ExplainReply(
+        surface=surface,
+        index_version=index.version,
+        catalog_digest=index.manifest.catalog_digest,
+        abstained=not ranking.ranked,
+        degraded=ranking.degraded,
+        clauses=seen.texts[1:],
+        unknown_words=tuple(term for term, scores in points.items() if not scores.any()),
+        weights=Weights(
+            trust=trusted,
+            mean=calibration.mean,
+            spread=calibration.spread,
+            lexical_weight=LEXICAL_WEIGHT,
+            clause_weight=CLAUSE_WEIGHT,
+        ),
+        threshold=reader.threshold(strictness),
+        ranked=tuple(reader.tool(name, score) for name, score in ranking.ranked),
+        left_out=tuple(reader.tool(name, score) for name, score in lenient.ranked if name not in answered),
+    )
+
+
+class _Reader:
+    """Both legs of one query on one index, ready to be read for single tools."""
+
+    def __init__(
+        self, *, index: SurfaceIndex, seen: Seen, points: Mapping[str, NDArray[np.float64]], trust: float
+    ) -> None:
+        self._names = index.names
+        self._rows = {name: row for row, name in enumerate(index.names)}
+        self._called = frozenset(index.named.called(seen.texts[0]))
+        self._calibration = index.manifest.calibration
+        self._points = points
+        self._texts = seen.texts
+        self._trust = trust
+        self._lexical = np.stack([index.lexical.scores(query_words(text)) for text in seen.texts])
+        self._cosines = self._reported = None
+        if seen.vectors is not None:
+            self._cosines, self._reported = _cosines(index, seen.vectors)
+
+    def threshold(self, strictness: float) -> Threshold | None:
+        if self._cosines is None:
+            return None
+        return Threshold(
+            nearest=float(self._cosines.max()),
+            needed=bar(self._calibration, strictness=strictness),
+            applies=strictness > 0.0 and self._trust >= READABLE,
+        )
+
+    def tool(self, name: str, score: float) -> ToolExplanation:
+        row = self._rows[name]
+        scores = self._fused(row)
+        clause = None
+        if scores is not None and len(scores) > 1:
+            best = int(scores[1:].argmax()) + 1
+            clause = ClauseMatch(clause=self._texts[best], score=float(scores[best]))
+        return ToolExplanation(
+            name=name,
+            score=score,
+            called=row in self._called,
+            words=self._words(row),
+            lexical=float(self._lexical[0, row]),
+            cosine=None if self._cosines is None else float(self._cosines[0, row]),
+            cosine_at_most=self._reported is not None and not bool(self._reported[row]),
+            whole=None if scores is None else float(scores[0]),
+            nearest_clause=clause,
+        )
+
+    def _fused(self, row: int) -> NDArray[np.float64] | None:
+        if self._cosines is None:
+            return None
+        return fused(
+            self._cosines[:, row],
+            self._lexical[:, row],
+            mean=self._calibration.mean,
+            spread=self._calibration.spread,
+            trust=self._trust,
+        )
+
+    def _words(self, row: int) -> tuple[WordMatch, ...]:
+        of_name = frozenset(words(self._names[row]))
+        held = [(float(scores[row]), word) for word, scores in self._points.items() if scores[row] > 0.0]
+        held.sort(key=lambda pair: (-pair[0], pair[1]))
+        return tuple(WordMatch(word=word, points=points, in_name=word in of_name) for points, word in held)
+
+
+def _cosines(index: SurfaceIndex, vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Of every text and tool, as ranking reads them; and whether the whole query's was reported."""
+    scores, rows = index.vectors.search(vectors, min(DENSE_DEPTH, len(index.names)))
+    cosines = np.empty((len(vectors), len(index.names)), dtype=np.float64)
+    for at in range(len(vectors)):
+        cosines[at] = scores[at].min()
+        cosines[at, rows[at]] = scores[at]
+    reported = np.zeros(len(index.names), dtype=np.bool_)
+    reported[rows[0]] = True
+    return cosines, reported
