@@ -14,6 +14,7 @@ BENCHMARKS = {
     "deploy": "what a deploy costs, whole and with edits (needs the sets; see TOOLSURFACE_BENCH)",
     "frameworks": "what deferral adds to a step of a framework's own loop",
     "service": "the ranking service under load, against its parts (needs the sets; see TOOLSURFACE_BENCH)",
+    "tenants": "whether time tells a surface that a key may not ask from one that does not exist",
     "quality": "how well the rankers find tools, by set (needs the sets; see TOOLSURFACE_BENCH)",
 }
 

@@ -25,7 +25,8 @@ from selector.adapters.rates import Rates
 Access: TypeAlias = Callable[[str], Grant | None]
 """What a secret allows; None for one that nobody issued. Raises nothing, whatever the text."""
 
-_CALLER: Final = "toolsurface.caller"
+CALLER: Final = "toolsurface.caller"
+"""Where a scope holds the `Grant` of whoever asks, or None."""
 _RATES: Final = "toolsurface.rates"
 _BEARER: Final = "bearer "
 
@@ -48,7 +49,7 @@ class Door:
             await self._app(scope, receive, send)
             return
         caller = EVERYTHING if self._access is None else _granted(self._access, scope)
-        scope[_CALLER], scope[_RATES] = caller, self._rates
+        scope[CALLER], scope[_RATES] = caller, self._rates
         if scope["path"] not in self._open_paths:
             if caller is None:
                 await _unauthorised()(scope, receive, send)
@@ -63,7 +64,7 @@ class Door:
 
 def caller_of(request: Request) -> Grant | None:
     """Who is asking; None only on an open path."""
-    caller: Grant | None = request.scope[_CALLER]
+    caller: Grant | None = request.scope[CALLER]
     return caller
 
 

@@ -1,8 +1,8 @@
 """The outermost layer of the service: one line in the log for each request, and the last catch.
 
-A line holds the method, the route's template, the application and surface where they are valid keys, the status and
-the milliseconds: never a path, a query string, a header or a body as it was sent (EVD-2). An error that nobody
-foresaw is logged by its class and place; its message may quote a query.
+A line holds the method, the route's template, the application and surface where they are valid keys, the id of the
+API key, the status and the milliseconds: never a path, a query string, a header or a body as it was sent (EVD-2). An
+error that nobody foresaw is logged by its class and place; its message may quote a query.
 
 A body that says it is too large is refused here, because the framework's own refusal is not a problem document; one
 that does not say so is cut off by the framework while it is read.
@@ -19,6 +19,8 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from selector.access import EVERYTHING
+from selector.adapters.door import CALLER
 from selector.adapters.problems import problem_of
 from surface.identity import is_key
 
@@ -76,5 +78,7 @@ def _line(scope: Scope, status: int, milliseconds: float) -> str:
     route = getattr(scope.get("route"), "path", "-")
     method = scope["method"] if scope["method"] in _METHODS else "-"
     keys = scope.get("path_params") or {}
+    caller = getattr(scope.get(CALLER), "id", None)
+    asker = "" if caller in {None, EVERYTHING.id} else f" key={caller}"
     named = "".join(f" {part}={keys[part]}" for part in ("application", "surface") if is_key(str(keys.get(part, ""))))
-    return f"{method} {route}{named} {status} {milliseconds:.1f}ms"
+    return f"{method} {route}{named}{asker} {status} {milliseconds:.1f}ms"

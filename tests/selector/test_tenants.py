@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -196,6 +197,18 @@ async def test_what_a_key_may_not_ask_reaches_the_ranker_as_what_nobody_has(
         await _rank(http, path, KEYS["reader"])
         await _rank_batch(http, path, KEYS["reader"])
     assert [request.application for request in noting.asked] == [""] * 12
+
+
+async def test_the_log_says_whose_key_asked_and_never_the_key(
+    http: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for key in (KEYS["reader"], *NOBODYS.values()):
+        await _rank(http, "shop/reader", key)
+    lines = [record.getMessage() for record in caplog.records if record.name == "toolsurface.selector.access"]
+    assert " key=reader 200 " in lines[0]
+    assert not any("key=" in line for line in lines[1:])
+    assert not any(key in line for line in lines for key in (*KEYS.values(), *NOBODYS.values()) if key)
 
 
 async def test_an_open_service_lets_everybody_see_everything(library: Library, noting: Noting) -> None:
