@@ -130,14 +130,10 @@ class Selector:
         versions = [self._indexes.find(each.application, each.surface, each.catalog_digest) for each in requests]
         asked = [Asked.of(request) for request in requests]
         keys = [self._keys.of(version.version, one) for version, one in zip(versions, asked, strict=True)]
-        known: dict[bytes, Ranking] = {}
-        missing: dict[bytes, tuple[ServedVersion, Asked]] = {}
-        for key, version, one in zip(keys, versions, asked, strict=True):
-            ranking = await self._remembered(key) if key not in known and key not in missing else None
-            if ranking is not None:
-                known[key] = ranking
-            elif key not in known:
-                missing[key] = (version, one)
+        different = dict(zip(keys, zip(versions, asked, strict=True), strict=True))
+        found = await asyncio.gather(*map(self._remembered, different))
+        known = {key: ranking for key, ranking in zip(different, found, strict=True) if ranking is not None}
+        missing = {key: what for key, what in different.items() if key not in known}
         if missing:
             known |= zip(missing, await self._compute(list(missing.values())), strict=True)
             self._remember({key: known[key] for key in missing})

@@ -45,7 +45,7 @@ _CHARACTERS_PER_TOKEN: Final = 64
 """A text is cut at this many characters for each token the model reads, before it is split into tokens.
 Prose has about 4, so only runs of blanks or endless words ever notice."""
 
-_MOST_DEFAULT_THREADS: Final = 4
+MOST_DEFAULT_THREADS: Final = 4
 """Containers often see all cores of a host and may use few; a caller who knows better says so."""
 
 
@@ -61,7 +61,7 @@ def load_embedder(name: str, *, threads: int | None = None) -> "OnnxEmbedder":
     use, at most 4. Raises `ModelError`.
     """
     if threads is None:
-        threads = min(usable_cores(), _MOST_DEFAULT_THREADS)
+        threads = min(usable_cores(), MOST_DEFAULT_THREADS)
     return OnnxEmbedder(read_packaged_model(name), threads=threads)
 
 

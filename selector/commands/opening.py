@@ -12,6 +12,7 @@ from indexer.adapters.usual_index import open_artefact, weight
 from indexer.adapters.vector_cache import VectorFile
 from indexer.errors import IndexerError
 from indexer.ports import ArtefactStore, VectorCache
+from models.adapters.onnx import MOST_DEFAULT_THREADS, usable_cores
 from models.embedder import Embedder
 from models.errors import ModelError
 from selector.adapters.native_memory import trim
@@ -57,8 +58,8 @@ def vectors_in(file: Path | None) -> AbstractContextManager[VectorCache | None]:
 
 
 def ranking_threads(threads: int | None) -> ThreadPoolExecutor:
-    """The threads that rank."""
-    return ThreadPoolExecutor(threads or 4, thread_name_prefix="rank")
+    """The threads that rank: as many as queries are embedded at once, so that none waits for another in the middle."""
+    return ThreadPoolExecutor(threads or min(usable_cores(), MOST_DEFAULT_THREADS), thread_name_prefix="rank")
 
 
 def add_strictness(parser: argparse._ActionsContainer) -> None:
