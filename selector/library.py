@@ -89,6 +89,7 @@ class Library:
         )
         self._served = NOTHING
         self._unreadable: Mapping[str, str] = MappingProxyType({})
+        self._refreshes = 0
         self._attempts: dict[str, _Attempt] = {}
         self._refreshing = Lock()
 
@@ -101,6 +102,11 @@ class Library:
     def unreadable(self) -> Mapping[str, str]:
         """What the last refresh could not read: application (empty: the store as a whole) → why. Serving goes on."""
         return self._unreadable
+
+    @property
+    def refreshes(self) -> int:
+        """How many refreshes could read all of the store."""
+        return self._refreshes
 
     @property
     def residency(self) -> Residency:
@@ -156,6 +162,7 @@ class Library:
             self._let_go(before)
             changes = [*news_of_store(self._unreadable, unreadable), *news(before, after)]
             self._unreadable = MappingProxyType(unreadable)
+            self._refreshes += not unreadable
             return tuple(changes)
 
     async def follow(self, *, every: float, tell: Callable[[Iterable[Change]], None]) -> None:

@@ -13,12 +13,15 @@ from models.adapters.choice import add_model, chosen_embedder
 from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
+from selector.adapters.metrics import Metrics, Watched
 from selector.adapters.routes import console
 from selector.adapters.routes.console import console_routes
 from selector.adapters.routes.explaining import explaining_routes
+from selector.adapters.routes.metrics import metrics_routes
 from selector.commands.access import add_access, admittance_of, check_openness
 from selector.commands.caching import ChosenCache, add_cache, chosen_cache
 from selector.commands.memory import add_memory
+from selector.commands.observing import add_metrics_port, scraped
 from selector.commands.opening import FAILURES, add_strictness, library_over, positive, ranking_threads, told
 from selector.explaining import Explainer
 from selector.library import Library
@@ -38,6 +41,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
     add_access(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
+    add_metrics_port(parser)
     parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
     parser.add_argument(
         "--poll", type=_seconds, default=2.0, metavar="SECONDS", help="between two looks at the store (default: 2)"
@@ -60,26 +64,43 @@ def _serve(arguments: argparse.Namespace) -> None:
     except OSError as error:
         reason = error.strerror or "cannot be listened on"
         raise CommandFailedError(f"--host {arguments.host} --port {arguments.port}: {reason}") from error
-    with bound, ranking_threads(arguments.threads) as threads, ThreadPoolExecutor(1, "load") as loader:
+    metrics = Metrics()
+    with (
+        bound,
+        scraped(arguments, metrics.registry),
+        ranking_threads(arguments.threads) as threads,
+        ThreadPoolExecutor(1, "load") as loader,
+    ):
         check_openness(admittance, host=bound.getsockname()[0], opened=arguments.open)
         embedder = chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
         library = library_over(store, embedder, budget=arguments.memory, loader=loader)
         explainer = Explainer(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness)
+        selector = Selector(
+            indexes=library,
+            embedder=metrics.timing(embedder),
+            executor=threads,
+            strictness=arguments.strictness,
+            cache=chosen.cache,
+            cache_key=chosen.key,
+        )
+        metrics.watch(
+            Watched(
+                load=lambda: selector.load,
+                served=lambda: library.served,
+                unreadable=lambda: library.unreadable,
+                residency=lambda: library.residency,
+                refreshes=lambda: library.refreshes,
+            )
+        )
         app = build_app(
-            ranker=Selector(
-                indexes=library,
-                embedder=embedder,
-                executor=threads,
-                strictness=arguments.strictness,
-                cache=chosen.cache,
-                cache_key=chosen.key,
-            ),
+            ranker=metrics.counting_answers(selector),
             served=lambda: library.served,
             unreadable=lambda: library.unreadable,
             access=admittance.access,
             rates=admittance.rates,
             patience=arguments.patience,
-            routers=[explaining_routes(explainer), console_routes()],
+            routers=[explaining_routes(explainer), console_routes(), metrics_routes(metrics.registry)],
+            around=[metrics.counting_requests],
             open_paths=console.OPEN_PATHS,
             background=[partial(_in_background, library, arguments.poll, chosen), *admittance.background],
         )

@@ -1,0 +1,145 @@
+"""Metrics of a real `serve` process: what a scrape says, who may see it, and what never stands in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from indexer.adapters.directory_store import DirectoryStore
+from models.adapters.onnx import default_embedder
+from selector.access import KEY_BYTES, hashed, key_of
+from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
+from tests.selector.server_process import REPOSITORY, ServerProcess, running_server
+
+OPERATOR, OWN = key_of(b"o" * KEY_BYTES), key_of(b"n" * KEY_BYTES)
+MARKER = "s3cret-marker"
+_KEYS = f"""
+[[key]]
+id = "operator"
+hashes = ["{hashed(OPERATOR)}"]
+surfaces = {{ "*" = ["*"] }}
+
+[[key]]
+id = "own"
+hashes = ["{hashed(OWN)}"]
+surfaces = {{ {APPLICATION} = ["*"] }}
+"""
+_METRIC = re.compile(r"\b(?:toolsurface|process)_[a-z_]+")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def metrics_url() -> str:
+    return f"http://127.0.0.1:{_free_port()}/metrics"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, metrics_url: str) -> Iterator[ServerProcess]:
+    folder = tmp_path_factory.mktemp("metrics")
+    (folder / "store").mkdir()
+    put(DirectoryStore(folder / "store"), {SURFACE: TOOLS}, embedder=default_embedder(threads=1))
+    (folder / "keys.toml").write_text(_KEYS)
+    port = metrics_url.removesuffix("/metrics").rpartition(":")[2]
+    arguments = ["--keys", str(folder / "keys.toml"), "--metrics-port", port]
+    with running_server(folder / "store", *arguments, log=folder / "log") as server:
+        _ask(server, "delete a file")
+        _ask(server, "delete a file")
+        _ask(server, "how tall is the Eiffel tower")
+        _ask(server, MARKER, surface="asked-only")
+        httpx2.get(f"{server.url}/{MARKER}?{MARKER}={MARKER}", headers={MARKER: MARKER, "authorization": MARKER})
+        httpx2.request(MARKER.upper(), server.url)
+        yield server
+
+
+def _ask(server: ServerProcess, query: str, *, surface: str = SURFACE) -> None:
+    path = f"/v1/applications/{APPLICATION}/surfaces/{surface}/rank"
+    headers = {"authorization": f"Bearer {OPERATOR}"}
+    httpx2.post(server.url + path, json={"query": query, "limit": 5}, headers=headers)
+
+
+def _scraped(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_a_scrape_counts_requests_answers_and_where_they_came_from(server: ServerProcess, metrics_url: str) -> None:
+    found = _scraped(httpx2.get(metrics_url).text)
+
+    def value(name: str, **labels: str) -> float:
+        return found[name, frozenset(labels.items())]
+
+    route = "/v1/applications/{application}/surfaces/{surface}/rank"
+    assert value("toolsurface_http_requests_total", method="POST", route=route, status="200") == 3
+    assert value("toolsurface_http_requests_total", method="POST", route=route, status="404") == 1
+    assert value("toolsurface_http_request_seconds_count", route=route) == 4
+    of_surface = {"application": APPLICATION, "surface": SURFACE}
+    assert value("toolsurface_answers_total", **of_surface, outcome="ranked") == 2
+    assert value("toolsurface_answers_total", **of_surface, outcome="abstained") == 1
+    assert value("toolsurface_refusals_total", code="unknown_surface") == 1
+    assert value("toolsurface_rankings_total", source="computed") == 2
+    assert value("toolsurface_rankings_total", source="cache") == 1
+    assert value("toolsurface_embedding_seconds_count") == 2
+    assert value("toolsurface_served_tools", **of_surface) == len(TOOLS)
+    assert value("toolsurface_queries_waiting") == 0
+    assert value("toolsurface_store_unreadable") == 0
+    assert value("toolsurface_store_refreshes_total") >= 1
+
+
+@pytest.mark.rule("EVD-2")
+def test_nothing_that_was_sent_stands_in_a_scrape_or_in_the_log(server: ServerProcess, metrics_url: str) -> None:
+    scrape, log = httpx2.get(metrics_url).text, server.log.read_text()
+    assert "asked-only" not in scrape  # nor is the name of a surface that nobody serves a label
+    for sent in (MARKER, MARKER.upper(), "Eiffel", "delete a file", OPERATOR):
+        assert sent not in scrape
+        assert sent not in log
+
+
+def test_the_scrape_on_the_service_itself_is_an_operators(server: ServerProcess) -> None:
+    asked = {
+        key: httpx2.get(f"{server.url}/metrics", headers={"authorization": f"Bearer {key}"}) for key in (OPERATOR, OWN)
+    }
+    assert "toolsurface_build_info" in asked[OPERATOR].text
+    assert asked[OWN].status_code == 404
+    assert asked[OWN].json()["code"] == "unknown_path"
+    assert httpx2.get(f"{server.url}/metrics").status_code == 401
+
+
+@pytest.mark.parametrize("file", ["grafana-dashboard.json", "prometheus-alerts.yaml"])
+def test_every_metric_of_the_dashboard_and_of_the_alerts_exists(
+    server: ServerProcess, metrics_url: str, file: str
+) -> None:
+    text = (REPOSITORY / "deployment" / file).read_text()
+    plain = json.loads(text) if file.endswith(".json") else yaml.safe_load(text)
+    used = {name for expression in _expressions(plain) for name in _METRIC.findall(expression)}
+    # A family without a sample has its name in the comments of a scrape.
+    scrape = httpx2.get(metrics_url).text
+    assert used
+    assert {name for name in used if not re.search(rf"\b{name}\b", scrape)} == set()
+
+
+def _expressions(node: object) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "expr":
+                yield value
+            else:
+                yield from _expressions(value)
+    elif isinstance(node, list):
+        for each in node:
+            yield from _expressions(each)
