@@ -80,6 +80,7 @@ def build_app(
         lifespan=lifespan,
         max_body_size=MAX_BODY_BYTES,
         openapi_url=OPENAPI_PATH,
+        redirect_slashes=False,  # it would repeat the path and the Host header as they were sent
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
     )

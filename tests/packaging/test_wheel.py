@@ -85,5 +85,5 @@ def test_a_command_whose_extra_is_missing_says_what_to_install(clean_python: Pat
 def test_the_help_of_a_plain_install_lists_every_command(clean_python: Path, tmp_path: Path) -> None:
     ran = run(clean_python.parent / "toolsurface", "--help", cwd=tmp_path)
     assert ran.returncode == 0
-    for command in ("advise", "export", "import", "deploy", "status", "serve", "rank", "evaluate"):
+    for command in ("advise", "export", "import", "deploy", "status", "serve", "key", "rank", "evaluate"):
         assert command in ran.stdout

@@ -120,7 +120,10 @@ async def test_an_unknown_surface_is_a_404_that_programs_can_tell_from_an_unknow
     body = {"query": "delete a file", "limit": 5}
     for path in (PATH.replace(SURFACE, "nobody"), PATH.replace(APPLICATION, "nobody"), PATH.replace(SURFACE, "%0a%00")):
         _problem(await http.post(path, json=body), 404, "unknown_surface")
-    _problem(await http.get("/nowhere"), 404, "unknown_path")
+    for path in ("/nowhere", "/v1/applications/", f"{PATH}/", "/health/live/", f"/{MARKER}/", "//evil.example/%2e%2e"):
+        response = await http.get(path)
+        _problem(response, 404, "unknown_path")
+        assert MARKER not in response.text
     response = await http.get(PATH)
     _problem(response, 405, "wrong_method")
     assert response.headers["allow"] == "POST"

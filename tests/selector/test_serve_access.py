@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from indexer.adapters.directory_store import DirectoryStore
 from models.adapters.onnx import default_embedder
 from selector.access import KEY_BYTES, hashed, key_of
+from selector.commands.access import admittance_of
 from selector.commands.serve import SERVE
 from surface.adapters.command_line import run
-from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
+from surface.adapters.selector_client import SelectorClient
+from surface.errors import RankerUnavailable
+from tests.selector.builders import APPLICATION, SURFACE, TOOLS, ask, put
 from tests.selector.server_process import DEADLINE, ServerProcess, running_server, until
 
 OLD, NEW = key_of(b"o" * KEY_BYTES), key_of(b"n" * KEY_BYTES)
@@ -67,6 +75,28 @@ def test_a_server_that_would_let_in_the_wrong_ones_does_not_start(
     assert "serving" not in error
 
 
+def test_keys_and_signed_tokens_stand_beside_each_other(keys: Path, store: Path, tmp_path: Path) -> None:
+    private = ed25519.Ed25519PrivateKey.generate()
+    public = tmp_path / "issuer.pem"
+    public.write_bytes(private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    claims = {"sub": "ada", "aud": "selector", "exp": int(time.time()) + 600, "toolsurface": {"bank": ["*"]}}
+    token = jwt.encode(claims, private, algorithm="EdDSA")
+
+    def access(*arguments: str) -> list[bool]:
+        parser = argparse.ArgumentParser()
+        SERVE.configure(parser)
+        parsed = parser.parse_args(["--store", str(store), *arguments])
+        found = admittance_of(parsed, every=1.0).access
+        assert found is not None
+        return [found(secret) is not None for secret in (OLD, token, NEW, "", token[:-1])]
+
+    tokens = ("--jwt-keys", str(public), "--jwt-audience", "selector")
+    assert access("--keys", str(keys), *tokens) == [True, True, False, False, False]
+    assert access("--keys", str(keys)) == [True, False, False, False, False]
+    assert access(*tokens) == [False, True, False, False, False]
+    assert access(*tokens, "--jwt-issuer", "somebody") == [False] * 5
+
+
 @pytest.fixture
 def server(store: Path, keys: Path, tmp_path: Path) -> Iterator[ServerProcess]:
     put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=default_embedder(threads=1))
@@ -102,6 +132,14 @@ async def test_a_key_is_exchanged_under_load_and_nobody_who_has_a_good_one_is_tu
         await until(last(OLD, 401))
         stop.set()
         await asyncio.gather(*asking)
+
+    async with SelectorClient(server.url, api_key=NEW, timeout=DEADLINE) as client:
+        assert (await client.rank(ask("delete a file"))).ranked[0].name == "file_delete"
+        with pytest.raises(RankerUnavailable, match="unknown_surface"):
+            await client.rank(ask("delete a file", surface="writer"))
+    async with SelectorClient(server.url, api_key=OLD, timeout=DEADLINE) as client:
+        with pytest.raises(RankerUnavailable, match="unauthorised"):
+            await client.rank(ask("delete a file"))
 
     assert set(statuses[OLD][:seen]) == {200}
     for key, turns in ((OLD, [200, 401]), (NEW, [401, 200])):
