@@ -4,7 +4,8 @@ Rules kept here:
 
 1. The head of a request is there `patience` seconds after the connection or its first byte, and its body as long
    after that, also one that nobody reads any more; else the connection ends, with a 408 where nothing was answered.
-2. What is no HTTP is answered with a problem document, which repeats nothing of it.
+2. Whoever asks and does not read is waited for `patience` seconds, and then the connection ends.
+3. What is no HTTP is answered with a problem document, which repeats nothing of it.
 
 The size of a head is bounded by h11 (64 KiB), that of a body by the application.
 """
@@ -43,7 +44,7 @@ def patient(seconds: float) -> type[BoundedProtocol]:
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's protocol, with rules 1 and 2."""
+    """uvicorn's protocol, with the rules above."""
 
     patience: float
     """Seconds."""
@@ -52,9 +53,11 @@ class BoundedProtocol(H11Protocol):
         super().__init__(*arguments, **named)
         self._late: asyncio.TimerHandle | None = None
         self._waits_for: object = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # whatever the system does not take at once counts as not read
         self._wait(h11.IDLE, self.patience)
 
     def data_received(self, data: bytes) -> None:
@@ -65,8 +68,17 @@ class BoundedProtocol(H11Protocol):
         super().on_response_complete()
         self._look()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.patience, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._is_read()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait(None, 0.0)
+        self._is_read()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - as uvicorn calls it
@@ -74,6 +86,11 @@ class BoundedProtocol(H11Protocol):
         error = sys.exception()
         hint = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
         self._refuse(hint if hint in _MALFORMED else 400)
+
+    def _is_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _look(self) -> None:
         """Sets the timer by what the connection waits for."""
