@@ -6,6 +6,7 @@
       building     its index version, unless that is the one that is there already
       publishing   the version goes into the store and comes back, every byte verified
       rehearsing   the canary queries, asked of the version as they would be asked when it serves
+      uploading    its vectors, where replicas hold none themselves: no version is activated before all are there
     activating   the application's one pointer moves to the new release, if nobody else moved it meanwhile
 
 Rules kept here:
@@ -40,7 +41,7 @@ from indexer.deployed import DeployedSurface, DeployResult, deployed_surface
 from indexer.document import Document, documents_of
 from indexer.embedding import AT_ONCE, Vectors, embed
 from indexer.errors import ArtefactError, CanaryError, CanaryFailure, StoreError
-from indexer.ports import ArtefactStore, Rehearsal, VectorCache
+from indexer.ports import ArtefactStore, Rehearsal, VectorCache, VectorStore
 from indexer.progress import Progress, silent
 from indexer.release import Release, ReleasedSurface
 from indexer.releases import Switching, ignored, make_active
@@ -53,6 +54,7 @@ def deploy(
     embedder: Embedder,
     store: ArtefactStore,
     now: Callable[[], datetime],
+    vectors: VectorStore | None = None,
     cache: VectorCache | None = None,
     canaries: Sequence[Canary] = (),
     rehearse: Rehearsal | None = None,
@@ -109,6 +111,10 @@ def deploy(
         if rehearse is not None and canaries:
             with _step(progress, "rehearsing", at, len(documents)):
                 failed += failures(artefact, canaries, rehearse=rehearse)
+        if vectors is not None and not dry_run and not failed:
+            with _step(progress, "uploading", at, len(documents)):
+                # Also where the version stands: a replica that holds no vectors waits for every one of them.
+                vectors.upload(artefact.manifest, read_contents(artefact).vectors)
         released[key] = ReleasedSurface(version=artefact.version, catalog_digest=artefact.manifest.catalog_digest)
         surfaces.append(deployed_surface(key, artefact, active, standing))
     if failed:

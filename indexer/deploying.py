@@ -27,7 +27,7 @@ from indexer.deploy import deploy
 from indexer.deployed import DeployResult
 from indexer.embedding import AT_ONCE
 from indexer.errors import CacheFileError
-from indexer.ports import ArtefactStore, Rehearsal, VectorCache
+from indexer.ports import ArtefactStore, Rehearsal, VectorCache, VectorStore
 from indexer.progress import Progress, silent
 from indexer.releases import Switching, ignored
 from models.adapters.onnx import default_embedder, usable_cores
@@ -41,6 +41,7 @@ def deploy_catalog(
     catalog: Catalog | Location,
     *,
     store: ArtefactStore | Location,
+    vectors: VectorStore | None = None,
     embedder: Embedder | None = None,
     canaries: Location | None = None,
     cache: Location | None = None,
@@ -54,7 +55,8 @@ def deploy_catalog(
 ) -> DeployResult:
     """Makes a catalog what its application serves.
 
-    `catalog` is one, or the path of a catalog file; `store` is one, or what `--store` takes; `embedder` is the model in
+    `catalog` is one, or the path of a catalog file; `store` is one, or what `--store` takes; `vectors` keeps them
+    for replicas that hold none (`indexer.adapters.opening.open_vectors`); `embedder` is the model in
     the package where none is given. `threads` is how many cores embed, all of them by default; an embedder that is
     given keeps to its own. `canaries` is the path of a file of canary queries. `cache` is the
     file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none. A store
@@ -77,6 +79,7 @@ def deploy_catalog(
             embedder=model,
             store=PatientStore(opened, wait_s=wait_s, tell=tell),
             now=lambda: datetime.now(UTC),
+            vectors=vectors,
             cache=remembered,
             canaries=asked,
             rehearse=rehearse if asked else None,

@@ -6,14 +6,14 @@ scores in name order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.artefact import Artefact
+from indexer.artefact import Artefact, IndexManifest
 from indexer.ledger import Ledger, Pruning
 from indexer.release import Release
 
@@ -23,6 +23,28 @@ class VectorIndex(Protocol):
 
     def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """For each of n queries, shape (n, dimension), the best k rows: scores and rows, both (n, min(k, tools))."""
+        ...
+
+
+class VectorStore(Protocol):
+    """Keeps the vectors of index versions outside the replicas that search them."""
+
+    def index_of(self, manifest: IndexManifest, vectors: NDArray[np.float32]) -> VectorIndex:
+        """The index of a verified version, uploaded where it is not complete there; it does not hold `vectors`.
+
+        Raises what `upload` raises.
+        """
+        ...
+
+    def upload(self, manifest: IndexManifest, vectors: NDArray[np.float32]) -> None:
+        """Returns when every row of `vectors`, verified, shape (tools, dimension), is there; it may be interrupted.
+
+        Raises `indexer.errors.StoreError` and `indexer.errors.ArtefactError`.
+        """
+        ...
+
+    def prune(self, application: str, *, kept: Collection[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """Removes the vectors of every version (surface, version) that is not kept, and answers with them."""
         ...
 
 

@@ -9,11 +9,14 @@ whichever its heap held; here equal scores stand in row order, so the same query
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
+
+from indexer.nearest import Hits, checked_queries, in_row_order
 
 HALF_PRECISION_FROM: Final = 16_384
 """Tools; where 24 MB of vectors leave the processor's caches."""
@@ -38,13 +41,7 @@ class FaissVectorIndex:
 
         Raises ValueError where the queries are not finite vectors of this index's dimension, or k is negative.
         """
-        queries = np.ascontiguousarray(queries, dtype=np.float32)
-        if queries.ndim != 2 or queries.shape[1] != self._dimension:
-            raise ValueError(f"queries: need shape (n, {self._dimension}), not {queries.shape}")
-        if k < 0:
-            raise ValueError("k: must not be negative")
-        if not bool(np.isfinite(queries).all()):
-            raise ValueError("queries: must be finite; FAISS would answer with rows that do not exist")
+        queries = checked_queries(queries, dimension=self._dimension, k=k)
         k = min(k, self._tools)
         scores = np.empty((len(queries), k), dtype=np.float32)
         rows = np.empty((len(queries), k), dtype=np.int64)
@@ -53,17 +50,14 @@ class FaissVectorIndex:
         # One more than asked for shows whether equal scores were cut apart at the end.
         found_scores, found_rows = self._index.search(queries, min(k + 1, self._tools))
         for at in range(len(queries)):
-            scores[at], rows[at] = self._ordered(queries[at : at + 1], found_scores[at], found_rows[at], k)
+            scores[at], rows[at] = in_row_order(
+                (found_scores[at], found_rows[at]), k=k, tools=self._tools, more=partial(self._one, queries[at])
+            )
         return scores, rows
 
-    def _ordered(
-        self, query: NDArray[np.float32], scores: NDArray[np.float32], rows: NDArray[np.int64], k: int
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        while len(rows) < self._tools and scores[-1] == scores[k - 1]:
-            found = self._index.search(query, min(2 * len(rows), self._tools))
-            scores, rows = found[0][0], found[1][0]
-        order = np.lexsort((rows, -scores))[:k]
-        return scores[order], rows[order]
+    def _one(self, query: NDArray[np.float32], k: int) -> Hits:
+        scores, rows = self._index.search(query[None], k)
+        return scores[0], rows[0]
 
 
 def bytes_of(tools: int, dimension: int) -> int:

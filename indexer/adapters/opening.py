@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.errors import StoreError
-from indexer.ports import ArtefactStore
+from indexer.ports import ArtefactStore, VectorStore
 
 PASSWORD_VARIABLE: Final = "TOOLSURFACE_STORE_PASSWORD"  # noqa: S105 - the name of a variable, not its content
 _REDIS: Final = ("redis", "rediss", "redis+cluster", "rediss+cluster")
@@ -57,6 +57,26 @@ def open_store(location: str, *, there: bool = False, environ: Mapping[str, str]
     if there and not path.is_dir():
         raise StoreError(f"--store: {path} is no directory; deploy makes it, or mend the path")
     return DirectoryStore(path)
+
+
+def open_vectors(location: str, *, environ: Mapping[str, str] = os.environ) -> VectorStore:
+    """The place of vectors outside replicas, a Redis ≥ 8 or a cluster of them; not connected before it is used.
+
+    Raises `StoreError`, with one sentence that holds no password.
+    """
+    if location.partition("://")[0] not in _REDIS:
+        raise StoreError(f"--vectors: needs one of {', '.join(f'{one}://' for one in _REDIS)}")
+    try:
+        from indexer.adapters import redis_link, redis_vectors  # noqa: PLC0415 - see the head of this file
+
+        place = redis_link.read_redis_url(location, password=environ.get(PASSWORD_VARIABLE))
+        return redis_vectors.RedisVectors(place)
+    except ValueError as error:
+        raise StoreError(f"--vectors: {error}") from None
+    except ModuleNotFoundError as error:
+        raise StoreError(
+            f"--vectors: needs {error.name}, which the extra brings: pip install 'toolsurface[redis]'"
+        ) from None
 
 
 def _path(location: str) -> Path:

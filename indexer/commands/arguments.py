@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from indexer.adapters.opening import PASSWORD_VARIABLE, open_store
+from indexer.adapters.opening import PASSWORD_VARIABLE, open_store, open_vectors
 from indexer.errors import StoreError
-from indexer.ports import ArtefactStore
+from indexer.ports import ArtefactStore, VectorStore
 from surface.adapters.command_line import WrongUseError
 from surface.identity import is_key
 
@@ -28,6 +28,25 @@ def add_store_location(parser: argparse.ArgumentParser) -> None:
         help="where releases are kept: a directory, redis://host:6379/0, redis+cluster://host:6379 (rediss… for TLS), "
         f"s3://bucket/prefix, gs://… or az://…; a password may stand in ${PASSWORD_VARIABLE}",
     )
+
+
+def add_vectors(parser: argparse._ActionsContainer) -> None:
+    """`--vectors`; `vectors_of` opens what it names."""
+    parser.add_argument(
+        "--vectors",
+        metavar="URL",
+        help="keep vectors in Vector Sets of Redis 8 or newer instead of in every replica: redis://host:6379/0 or "
+        f"redis+cluster://host:6379; deploy, serve and prune need the same; a password may stand in "
+        f"${PASSWORD_VARIABLE} (default: in memory)",
+    )
+
+
+def vectors_of(arguments: argparse.Namespace) -> VectorStore | None:
+    """Where `--vectors` says that vectors are, None for in memory; raises WrongUseError where that cannot be."""
+    try:
+        return open_vectors(arguments.vectors) if arguments.vectors is not None else None
+    except StoreError as error:
+        raise WrongUseError(str(error)) from None
 
 
 def add_application(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from indexer.adapters.catalog_reader import read_catalog_bytes
 from indexer.adapters.patient_store import WAIT_S
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import ReadCatalog, read_catalog
-from indexer.commands.arguments import add_store, positive, seconds, store_of
+from indexer.commands.arguments import add_store, add_vectors, positive, seconds, store_of, vectors_of
 from indexer.commands.attempt import Attempt, SwitchedError
 from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE, SWITCHED
 from indexer.deploying import deploy_catalog
@@ -36,6 +36,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("catalog", type=Path, help="catalog.json or tools.jsonl, packed by gzip or not")
     add_store(parser)
+    add_vectors(parser)
     add_model(parser)
     parser.add_argument("--application", metavar="A", help="for .jsonl: the application the tools belong to")
     parser.add_argument("--surface", metavar="S", help="for .jsonl: the surface the tools belong to")
@@ -65,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
         read = _read(arguments)
         for line in refusal_lines(read):
             say(line)
-        store = store_of(arguments, there=False)
+        store, vectors = store_of(arguments, there=False), vectors_of(arguments)
         embedder = chosen_embedder(
             arguments.model, threads=arguments.threads or usable_cores(), download=arguments.model_download
         )
@@ -73,6 +74,7 @@ def _run(arguments: argparse.Namespace) -> int:
             result = deploy_catalog(
                 read.catalog,
                 store=store,
+                vectors=vectors,
                 embedder=embedder,
                 canaries=arguments.canaries,
                 cache=arguments.cache,

@@ -5,7 +5,16 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from indexer.commands.arguments import add_application, add_store, application_of, now, positive, store_of
+from indexer.commands.arguments import (
+    add_application,
+    add_store,
+    add_vectors,
+    application_of,
+    now,
+    positive,
+    store_of,
+    vectors_of,
+)
 from indexer.errors import IndexerError
 from indexer.table import counted, short, weighed
 from surface.adapters.command_line import DONE, Command, print_json
@@ -13,6 +22,7 @@ from surface.adapters.command_line import DONE, Command, print_json
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
+    add_vectors(parser)
     add_application(parser)
     parser.add_argument(
         "--keep", type=positive, default=3, metavar="N", help="releases to keep, the active one among them (default: 3)"
@@ -35,13 +45,15 @@ def _hours(text: str) -> float:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    store = store_of(arguments)
+    store, vectors = store_of(arguments), vectors_of(arguments)
     application = application_of(arguments, store)
     since = now() - timedelta(hours=arguments.spare_hours)
     if arguments.dry_run:
         pruning = store.ledger(application).pruned(keep=arguments.keep, unused_since=since)
     else:
         pruning = store.prune(application, keep=arguments.keep, unused_since=since)
+        if vectors is not None:
+            vectors.prune(application, kept={(one.surface, one.version) for one in pruning.ledger.versions})
     if arguments.json:
         print_json(
             {

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from math import inf
 from pathlib import Path
 
-from indexer.adapters.usual_index import open_artefact, weight
+from indexer.adapters.usual_index import open_artefact, opening_with, weight, weight_of_words
 from indexer.adapters.vector_cache import VectorFile
 from indexer.errors import IndexerError
-from indexer.ports import ArtefactStore, VectorCache
+from indexer.ports import ArtefactStore, VectorCache, VectorStore
 from models.adapters.onnx import MOST_DEFAULT_THREADS, usable_cores
 from models.embedder import Embedder
 from models.errors import ModelError
@@ -28,14 +28,19 @@ FAILURES = (IndexerError, ModelError, SelectorError, CatalogError)
 
 
 def library_over(
-    store: ArtefactStore, embedder: Embedder, *, budget: int | None = None, loader: Executor | None = None
+    store: ArtefactStore,
+    embedder: Embedder,
+    *,
+    budget: int | None = None,
+    loader: Executor | None = None,
+    vectors: VectorStore | None = None,
 ) -> Library:
-    """The library of a store, read once; what cannot be served is told on standard error."""
+    """The library of a store, read once; what cannot be served is told on standard error. `vectors`: None in memory."""
     library = Library(
         store=store,
-        open_artefact=open_artefact,
+        open_artefact=open_artefact if vectors is None else opening_with(vectors),
         model=embedder.manifest.identity,
-        weigh=weight,
+        weigh=weight if vectors is None else weight_of_words,
         budget=budget,
         loader=loader,
         trim=trim,

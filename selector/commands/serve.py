@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from indexer.commands.arguments import add_store_location, store_of
+from indexer.commands.arguments import add_store_location, add_vectors, store_of, vectors_of
 from models.adapters.choice import add_model, chosen_embedder
 from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
@@ -34,6 +34,7 @@ LOG = logging.getLogger("toolsurface.selector")
 
 def _configure_serve(parser: argparse.ArgumentParser) -> None:
     add_store_location(parser)
+    add_vectors(parser)
     add_model(parser)
     add_strictness(parser)
     add_memory(parser)
@@ -56,7 +57,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    store = store_of(arguments)
+    store, vectors = store_of(arguments), vectors_of(arguments)
     chosen = chosen_cache(arguments)
     admittance = admittance_of(arguments, every=arguments.poll)
     try:
@@ -73,7 +74,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     ):
         check_openness(admittance, host=bound.getsockname()[0], opened=arguments.open)
         embedder = chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
-        library = library_over(store, embedder, budget=arguments.memory, loader=loader)
+        library = library_over(store, embedder, budget=arguments.memory, loader=loader, vectors=vectors)
         explainer = Explainer(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness)
         selector = Selector(
             indexes=library,

@@ -1,0 +1,278 @@
+"""Vectors outside the replicas: one Vector Set for each index version, in Redis ≥ 8, one server or a cluster.
+
+    <namespace>:{<application>/<surface>/<version>}:vectors   element r = row r of the version, as float32
+    <namespace>:{<application>/<surface>/<version>}:turn      whose turn it is to upload
+    <namespace>:{<application>}:vectors                       which versions there are
+
+Rules kept here:
+
+1. One version is one key, so it is on one server of a cluster: nothing is merged, and a cluster spreads versions.
+2. Every vector is compared, at full precision (TRUTH, NOQUANT): the same rows as FAISS (`docs/decisions/0016`).
+3. An upload goes on where another one stopped, and ends only when the server counts every row and gives some of them
+   back as they went in; on a primary with a replica, only when one has them too.
+4. Every answer says how many rows the set had. One that lost some, or was removed, is no answer but an error.
+5. A search does not wait: a second for an answer, one more try, and after a failure a moment without any.
+
+Not done here: verifying an artefact (`indexer.index` does, before it gives its vectors away).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import redis
+from numpy.typing import NDArray
+from redis import exceptions as refusals
+
+from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits
+from indexer.artefact import IndexManifest
+from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
+from indexer.nearest import Hits, checked_queries, in_row_order
+from indexer.progress import Progress, silent
+
+SEARCH_WAITS: Final = RedisWaits(connect_s=0.5, answer_s=1.0, tries=0)
+"""A search is answered by words instead; who uploads has more patience."""
+REST_S: Final = 0.25
+"""After a failed search, how long the others of its version fail at once instead of waiting too."""
+_LOT: Final = 64
+_TURN_MS: Final = 15_000
+_LOOK_S: Final = 0.1
+_SAMPLES: Final = 8
+_UNIT: Final = 1e-3
+_SAME: Final = 1e-4
+_ONLY_MINE: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+
+class RedisVectors:
+    """The vector sets of a place; connects on first use, and threads may share it."""
+
+    def __init__(self, place: RedisPlace, *, waits: RedisWaits = RedisWaits()) -> None:  # noqa: B008 - frozen
+        """`waits` are those of uploads and removals."""
+        self._patient = RedisLink(place, waits=waits)
+        self._quick = RedisLink(place, waits=SEARCH_WAITS)
+
+    @property
+    def name(self) -> str:
+        """The place without user and password."""
+        return self._patient.place.name
+
+    def index_of(self, manifest: IndexManifest, vectors: NDArray[np.float32]) -> RedisVectorIndex:
+        """The index of a verified version, uploaded where it is not complete there; it does not hold `vectors`.
+
+        Raises what `upload` raises.
+        """
+        self.upload(manifest, vectors)
+        return RedisVectorIndex(self._quick, self._key(manifest), tools=manifest.tools, dimension=manifest.dimension)
+
+    def upload(self, manifest: IndexManifest, vectors: NDArray[np.float32], *, progress: Progress = silent) -> None:
+        """Returns when every row is there; `vectors` are unit vectors, shape (tools, dimension), already verified.
+
+        Where all are there, nothing is written. Raises `StoreError` where the server cannot hold vector sets or cannot
+        be reached (then the next upload goes on), `ArtefactError` where a vector has another length than 1.
+        """
+        lengths = np.einsum("ij,ij->i", vectors, vectors)
+        if not bool(np.all(np.abs(lengths - 1.0) <= _UNIT)):
+            raise ArtefactError(
+                f"surface {manifest.surface}: version {manifest.version} has a vector whose length is not 1, which a "
+                "vector set would change; build it with a model that normalises"
+            )
+        if not manifest.tools:
+            return
+        key = self._key(manifest)
+        with self._patient.client() as client:
+            client.sadd(self._list(manifest.application), f"{manifest.surface}/{manifest.version}")
+        if self._sound(key, vectors):
+            return
+        with self._turn(key) as extend:
+            if self._sound(key, vectors):  # another uploader was faster
+                return
+            missing = np.setdiff1d(np.arange(manifest.tools), self._present(key), assume_unique=True)
+            for at in range(0, len(missing), _LOT):
+                progress("uploading", manifest.tools - len(missing) + at, manifest.tools)
+                self._add(key, vectors, missing[at : at + _LOT])
+                extend()
+            self._settle(key)
+            if not self._sound(key, vectors):
+                raise StoreUnavailableError(
+                    f"{self.name}: lost some vectors of surface {manifest.surface} while they were uploaded; try again"
+                )
+            progress("uploading", manifest.tools, manifest.tools)
+
+    def prune(self, application: str, *, kept: Collection[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+        """Removes the vectors of every version (surface, version) that is not kept, and answers with them."""
+        with self._patient.client() as client:
+            members: set[bytes] = client.smembers(self._list(application))  # type: ignore[assignment]
+            names = (member.decode("ascii", "replace").partition("/") for member in sorted(members))
+            gone = tuple((surface, version) for surface, _, version in names if (surface, version) not in kept)
+            for surface, version in gone:
+                client.unlink(f"{self._patient.place.namespace}:{{{application}/{surface}/{version}}}:vectors")
+                client.srem(self._list(application), f"{surface}/{version}")
+        return gone
+
+    def _key(self, manifest: IndexManifest) -> str:
+        version = f"{manifest.application}/{manifest.surface}/{manifest.version}"
+        return f"{self._patient.place.namespace}:{{{version}}}:vectors"
+
+    def _list(self, application: str) -> str:
+        return f"{self._patient.place.namespace}:{{{application}}}:vectors"
+
+    def _sound(self, key: str, vectors: NDArray[np.float32]) -> bool:
+        """Whether every row is there, as it should be. What holds something else is removed."""
+        tools, dimension = vectors.shape
+        samples = np.unique(np.linspace(0, tools - 1, _SAMPLES, dtype=np.int64))
+        with self._patient.node(key) as node:
+            count = int(_asked(self.name, node, "VCARD", key))
+            if not count:
+                return False
+            facts = _asked(self.name, node, "VINFO", key)
+            held = [_asked(self.name, node, "VEMB", key, int(row)) for row in samples]
+            right = (facts[b"quant-type"], facts[b"vector-dim"]) == (b"f32", dimension) and all(
+                one is None or np.allclose(one, vectors[row], atol=_SAME)
+                for row, one in zip(samples, held, strict=True)
+            )
+            if not right or count > tools:
+                node.unlink(key)
+                return False
+            return bool(count == tools)
+
+    def _present(self, key: str) -> NDArray[np.int64]:
+        with self._patient.node(key) as node:
+            count = int(_asked(self.name, node, "VCARD", key))
+            # Asked for more than there are, it gives each of them once.
+            rows = _asked(self.name, node, "VRANDMEMBER", key, count + 1) if count else ()
+            return np.fromiter(map(int, rows), dtype=np.int64, count=len(rows))
+
+    def _add(self, key: str, vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> None:
+        with self._patient.node(key) as node, node.pipeline(transaction=False) as pipeline:
+            for row in rows:
+                # CAS looks for neighbours beside the main thread, so that searches of other versions go on.
+                data = np.ascontiguousarray(vectors[row], dtype="<f4").tobytes()
+                pipeline.execute_command("VADD", key, "FP32", data, int(row), "CAS", "NOQUANT")  # type: ignore[no-untyped-call]
+            pipeline.execute()
+
+    def _settle(self, key: str) -> None:
+        wait_s = self._patient.waits.replica_s
+        with self._patient.node(key) as node:
+            if not int(node.info("replication").get("connected_slaves", 0)):
+                return
+            with node.pipeline(transaction=False) as pipeline:
+                pipeline.pexpire(_turn_of(key), _TURN_MS)  # WAIT is about what its own connection wrote, and all before
+                pipeline.execute_command("WAIT", 1, round(wait_s * 1000))  # type: ignore[no-untyped-call]
+                replicas = pipeline.execute()[-1]
+        if not replicas:
+            raise StoreUnavailableError(f"{self.name}: no replica has the vectors within {wait_s:g} s; try again")
+
+    @contextmanager
+    def _turn(self, key: str) -> Iterator[Callable[[], None]]:
+        """One uploader of a version at a time; what it yields is called now and then, or the turn ends."""
+        mine, turn = secrets.token_hex(8), _turn_of(key)
+        while True:
+            with self._patient.node(turn) as node:
+                if node.set(turn, mine, nx=True, px=_TURN_MS):
+                    break
+            time.sleep(_LOOK_S)
+
+        def extend() -> None:
+            with self._patient.node(turn) as node:
+                node.set(turn, mine, px=_TURN_MS)
+
+        try:
+            yield extend
+        finally:
+            try:
+                with self._patient.node(turn) as node:
+                    node.eval(_ONLY_MINE, 1, turn, mine)
+            except StoreError:
+                pass  # it ends by itself
+
+
+class RedisVectorIndex:
+    """Implements `indexer.ports.VectorIndex` without holding a vector; threads may share it."""
+
+    __slots__ = ("_dimension", "_key", "_link", "_rest_until", "_tools")
+
+    def __init__(self, link: RedisLink, key: str, *, tools: int, dimension: int) -> None:
+        self._link = link
+        self._key = key
+        self._tools = tools
+        self._dimension = dimension
+        self._rest_until = 0.0
+
+    def search(self, queries: NDArray[np.float32], k: int) -> Hits:
+        """The best k rows for each query, best first, equal scores in row order: scores and rows, (n, min(k, tools)).
+
+        Raises ValueError as every vector index does, `StoreError` where the server does not answer in time, or the
+        set is not whole.
+        """
+        queries = checked_queries(queries, dimension=self._dimension, k=k)
+        k = min(k, self._tools)
+        scores = np.empty((len(queries), k), dtype=np.float32)
+        rows = np.empty((len(queries), k), dtype=np.int64)
+        if k == 0 or not len(queries):
+            return scores, rows
+        # One more than asked for shows whether equal scores were cut apart at the end.
+        for at, found in enumerate(self._found(queries, min(k + 1, self._tools))):
+            scores[at], rows[at] = in_row_order(found, k=k, tools=self._tools, more=partial(self._one, queries[at]))
+        return scores, rows
+
+    def _one(self, query: NDArray[np.float32], k: int) -> Hits:
+        return self._found(query[None], k)[0]
+
+    def _found(self, queries: NDArray[np.float32], k: int) -> list[Hits]:
+        name = self._link.place.name
+        if time.monotonic() < self._rest_until:
+            raise StoreUnavailableError(f"{name}: did not answer a moment ago")
+        try:
+            count, answers = self._asked_again(queries, k)
+        except StoreUnavailableError:
+            self._rest_until = time.monotonic() + REST_S
+            raise
+        if count != self._tools:
+            raise StoreError(f"{name}: holds {count} of {self._tools} vectors of a version; deploy it again")
+        lengths = np.linalg.norm(queries, axis=1)
+        return [_hits(answer, k, length=float(length)) for answer, length in zip(answers, lengths, strict=True)]
+
+    def _asked_again(self, queries: NDArray[np.float32], k: int) -> tuple[int, list[dict[bytes, float]]]:
+        try:
+            return self._asked(queries, k)
+        except StoreUnavailableError:  # the version may have moved to another server of the cluster
+            return self._asked(queries, k)
+
+    def _asked(self, queries: NDArray[np.float32], k: int) -> tuple[int, list[dict[bytes, float]]]:
+        with self._link.node(self._key) as node, node.pipeline(transaction=False) as pipeline:
+            pipeline.execute_command("VCARD", self._key)  # type: ignore[no-untyped-call]
+            for query in queries:
+                data = query.astype("<f4", copy=False).tobytes()
+                pipeline.execute_command("VSIM", self._key, "FP32", data, "WITHSCORES", "COUNT", k, "TRUTH")  # type: ignore[no-untyped-call]
+            count, *answers = pipeline.execute()
+        return int(count), answers
+
+
+def _hits(answer: dict[bytes, float], k: int, *, length: float) -> Hits:
+    rows = np.fromiter(map(int, answer), dtype=np.int64, count=len(answer))
+    similar = np.fromiter(answer.values(), dtype=np.float64, count=len(answer))
+    if len(rows) != k:
+        raise StoreError(f"a vector set answered {len(rows)} of {k} rows")
+    # A similarity is (cosine + 1) / 2, whatever the length of the query.
+    return (length * (2.0 * similar - 1.0)).astype(np.float32), rows
+
+
+def _turn_of(key: str) -> str:
+    return key.removesuffix("vectors") + "turn"
+
+
+def _asked(name: str, node: redis.Redis, *command: Any) -> Any:
+    try:
+        return node.execute_command(*command)  # type: ignore[no-untyped-call]
+    except refusals.ResponseError as error:
+        if not str(error).lower().startswith("unknown command"):
+            raise
+        raise StoreError(
+            f"{name}: knows no vector sets; they need Redis 8 or newer (Valkey has none), or leave out --vectors"
+        ) from None

@@ -1,0 +1,207 @@
+"""Vector sets in real servers: the contract of every vector index, and uploads that end only when all is there."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+from numpy.typing import NDArray
+
+from indexer.adapters.faiss_index import FaissVectorIndex
+from indexer.adapters.redis_link import read_redis_url
+from indexer.adapters.redis_vectors import RedisVectors
+from indexer.artefact import IndexManifest
+from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
+from tests.contracts.vector_index_contract import Build, VectorIndexContract, unit
+from tests.indexer.redis_cluster import running_cluster
+from tests.indexer.redis_server import BINARIES, RedisServer, running
+from tests.indexer.samples import artefact
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with running(BINARIES["redis-8"], tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: RedisServer) -> Iterator[redis.Redis]:
+    with redis.Redis(port=server.port) as client:
+        client.flushall()
+        yield client
+
+
+@pytest.fixture
+def vectors(server: RedisServer, client: redis.Redis) -> RedisVectors:
+    return RedisVectors(read_redis_url(server.url))
+
+
+def manifest_of(vectors: NDArray[np.float32]) -> IndexManifest:
+    """A manifest of a version of its own, as far as a vector index reads it."""
+    tools, dimension = vectors.shape
+    return artefact("tool").manifest.model_copy(
+        update={"tools": tools, "dimension": dimension, "recipe": f"test-{next(NUMBERS)}"}
+    )
+
+
+def key_of(manifest: IndexManifest) -> str:
+    return f"toolsurface:{{{manifest.application}/{manifest.surface}/{manifest.version}}}:vectors"
+
+
+def add(client: redis.Redis, key: str, row: int, vector: NDArray[np.float32]) -> None:
+    client.execute_command("VADD", key, "FP32", vector.tobytes(), row, "NOQUANT")  # type: ignore[no-untyped-call]
+
+
+def built(vectors: RedisVectors) -> Build:
+    return lambda rows: vectors.index_of(manifest_of(rows), rows)
+
+
+class TestRedisVectors(VectorIndexContract):
+    @pytest.fixture
+    def build(self, vectors: RedisVectors) -> Build:
+        return built(vectors)
+
+
+@pytest.fixture(scope="module")
+def in_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisVectors]:
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield RedisVectors(read_redis_url(cluster.url))
+
+
+class TestRedisVectorsInACluster(VectorIndexContract):
+    @pytest.fixture
+    def build(self, in_cluster: RedisVectors) -> Build:
+        return built(in_cluster)
+
+
+def test_it_answers_what_faiss_answers(vectors: RedisVectors) -> None:
+    rows, queries = unit(2_000, 64), unit(50, 64, seed=1)
+    ours, theirs = built(vectors)(rows).search(queries, 100), FaissVectorIndex(rows).search(queries, 100)
+    np.testing.assert_array_equal(ours[1], theirs[1])
+    np.testing.assert_allclose(ours[0], theirs[0], atol=1e-6)
+
+
+def test_an_upload_goes_on_where_another_one_stopped_and_writes_nothing_once_it_is_done(
+    vectors: RedisVectors, client: redis.Redis
+) -> None:
+    rows = unit(300, 16)
+    manifest = manifest_of(rows)
+
+    class Stopped(Exception):  # noqa: N818 - it is no error of ours
+        pass
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if done:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        vectors.upload(manifest, rows, progress=stop)
+    half = client.execute_command("VCARD", key_of(manifest))  # type: ignore[no-untyped-call]
+    assert 0 < half < len(rows)
+    seen: list[int] = []
+    vectors.upload(manifest, rows, progress=lambda _stage, done, _total: seen.append(done))
+    assert seen[0] == half
+    assert seen[-1] == len(rows)
+    seen.clear()
+    vectors.upload(manifest, rows, progress=lambda _stage, done, _total: seen.append(done))
+    assert seen == []
+
+
+def test_several_replicas_may_upload_one_version_at_once(server: RedisServer, client: redis.Redis) -> None:
+    rows = unit(400, 16)
+    manifest = manifest_of(rows)
+    replicas = [RedisVectors(read_redis_url(server.url)) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda one: one.index_of(manifest, rows).search(rows[:5], 3)[1].tolist(), replicas))
+    assert all(one == found[0] for one in found)
+    assert client.execute_command("VCARD", key_of(manifest)) == len(rows)  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda client, key, rows: add(client, key, 300, rows[0]),
+        lambda client, key, rows: add(client, key, 0, rows[1]),
+        lambda client, key, rows: [client.delete(key), client.vset().vadd(key, rows[1, :8].tobytes(), "0")],
+    ],
+    ids=["a row too many", "another vector", "another dimension"],
+)
+def test_a_set_that_holds_something_else_is_made_anew(
+    vectors: RedisVectors,
+    client: redis.Redis,
+    spoil: Callable[[redis.Redis, str, NDArray[np.float32]], object],
+) -> None:
+    rows = unit(300, 16)
+    manifest = manifest_of(rows)
+    vectors.upload(manifest, rows)
+    spoil(client, key_of(manifest), rows)
+    found = vectors.index_of(manifest, rows).search(rows, 1)[1]
+    assert found[:, 0].tolist() == list(range(300))
+
+
+def test_a_set_that_lost_a_row_answers_nothing_until_it_is_whole_again(
+    vectors: RedisVectors, client: redis.Redis
+) -> None:
+    rows = unit(300, 16)
+    manifest = manifest_of(rows)
+    index = vectors.index_of(manifest, rows)
+    client.vset().vrem(key_of(manifest), "7")
+    with pytest.raises(StoreError, match="holds 299 of 300 vectors"):
+        index.search(rows[:1], 5)
+    vectors.upload(manifest, rows)
+    assert index.search(rows[7:8], 1)[1].tolist() == [[7]]
+
+
+def test_a_vector_of_another_length_than_one_is_refused_before_anything_is_written(
+    vectors: RedisVectors, client: redis.Redis
+) -> None:
+    rows = unit(10, 16)
+    rows[3] *= 0.5
+    with pytest.raises(ArtefactError, match="a vector whose length is not 1"):
+        vectors.upload(manifest_of(rows), rows)
+    assert client.keys() == []
+
+
+@pytest.mark.parametrize("name", sorted(BINARIES.keys() - {"redis-8"}))
+def test_a_server_without_vector_sets_is_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
+    with running(BINARIES[name], tmp_path) as other, pytest.raises(StoreError) as refused:
+        RedisVectors(read_redis_url(other.url)).upload(manifest_of(unit(3, 16)), unit(3, 16))
+    assert "knows no vector sets; they need Redis 8 or newer" in str(refused.value)
+
+
+def test_what_is_not_kept_is_removed_and_what_is_stays(vectors: RedisVectors, client: redis.Redis) -> None:
+    old, new = manifest_of(unit(3, 16)), manifest_of(unit(4, 16))
+    vectors.upload(old, unit(3, 16))
+    vectors.upload(new, unit(4, 16))
+    gone = vectors.prune(old.application, kept={(new.surface, new.version)})
+    assert gone == ((old.surface, old.version),)
+    assert not client.exists(key_of(old))
+    assert client.exists(key_of(new))
+    assert vectors.prune(old.application, kept={(new.surface, new.version)}) == ()
+
+
+def test_a_server_that_is_gone_is_told_within_a_moment_and_then_at_once(tmp_path: Path) -> None:
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        rows = unit(10, 16)
+        index = RedisVectors(read_redis_url(server.url)).index_of(manifest_of(rows), rows)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailableError):
+            index.search(rows[:1], 1)
+
+
+def test_an_index_elsewhere_does_not_keep_the_vectors_in_memory(vectors: RedisVectors) -> None:
+    rows = unit(50, 16)
+    copy = rows.copy()
+    index = vectors.index_of(manifest_of(copy), copy)
+    held = weakref.ref(copy)
+    del copy
+    assert held() is None
+    assert index.search(rows[3:4], 1)[1].tolist() == [[3]]
