@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from indexer.adapters.opening import PASSWORD_VARIABLE
-from selector.access import KEY_PREFIX, Grant, Keyring, Rate
+from selector.access import KEY_PREFIX, Grant, Keyring
 from selector.adapters.door import Access
 from selector.adapters.rates import Rates
 from selector.adapters.watched_file import WatchedFile
+from selector.commands.rate import rate
 from selector.key_file import MAX_FILE_BYTES, parse_key_file
 from surface.adapters.command_line import WrongUseError, say
 
@@ -63,14 +64,6 @@ def add_access(parser: argparse.ArgumentParser) -> None:
         help=f"redis://… or redis+cluster://… that counts for all replicas; a password may stand in "
         f"${PASSWORD_VARIABLE} (default: each counts for itself)",
     )
-
-
-def rate(text: str) -> Rate:
-    """An argument that is a rate."""
-    try:
-        return Rate.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def admittance_of(arguments: argparse.Namespace, *, every: float) -> Admittance:

@@ -8,7 +8,7 @@ import secrets
 from datetime import UTC, datetime
 
 from selector.access import ANY, KEY_BYTES, Rate, hashed, key_of
-from selector.commands.access import rate
+from selector.commands.rate import rate
 from surface.adapters.command_line import Command, WrongUseError, print_json, say
 from surface.identity import is_key
 
