@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from indexer.adapters.catalog_reader import read_catalog_bytes
 from indexer.adapters.faiss_index import FaissVectorIndex
 from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.adapters.redis_link import read_redis_url
+from indexer.adapters.redis_vectors import RedisVectors
+from indexer.adapters.usual_index import open_artefact, opening_with
 from indexer.build import build
 from indexer.deploy import deploy
 from indexer.document import documents_of
@@ -23,6 +29,7 @@ from surface.catalog_rules import shown
 from surface.errors import CatalogError
 from surface.identity import is_tool_name
 from surface.lexical import query_words
+from tests.indexer.redis_server import BINARIES, running
 from tests.indexer.samples import EMBEDDER, NOW
 
 BENCH = Path(os.environ.get("TOOLSURFACE_BENCH", Path(__file__).parents[2] / ".." / "shared" / "bench")).resolve()
@@ -96,3 +103,24 @@ def test_the_shipped_model_finds_real_tools_by_what_people_say() -> None:
     _, rows = index.vectors.search(embedder.embed_queries(["report a bug in a repository"]), 5)
     assert any("issue" in index.names[row] for row in rows[0])
     assert index.lexical.scores(query_words("create a pull request")).max() > 0
+
+
+def test_vectors_elsewhere_are_searched_as_those_in_memory_with_the_shipped_model_and_real_queries(
+    tmp_path: Path,
+) -> None:
+    embedder = default_embedder(threads=2)
+    catalog = read_tool_lines(real("toolalpaca"), application="app", surface="real", skip_invalid=True).catalog
+    artefact = build(documents_of(catalog.surfaces["real"].tools), application="app", surface="real", embedder=embedder)
+    with gzip.open(BENCH / "toolalpaca" / "queries.jsonl.gz") as lines:
+        queries = embedder.embed_queries([json.loads(line)["query"] for line in islice(lines, 100)])
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        elsewhere = opening_with(RedisVectors(read_redis_url(server.url)))(artefact)
+        scores, rows = elsewhere.vectors.search(queries, 1_024)
+    expected_scores, expected_rows = open_artefact(artefact).vectors.search(queries, 1_024)
+    np.testing.assert_allclose(scores, expected_scores, atol=1e-6)
+    apart = np.abs(np.diff(expected_scores, axis=1)) > 1e-6  # closer ones may stand either way
+    settled = np.pad(apart, ((0, 0), (1, 0)), constant_values=True) & np.pad(
+        apart, ((0, 0), (0, 1)), constant_values=True
+    )
+    np.testing.assert_array_equal(rows[settled], expected_rows[settled])
+    assert settled.mean() > 0.9
