@@ -13,14 +13,16 @@ from __future__ import annotations
 import logging
 import time
 import traceback
+from collections.abc import Mapping
 from typing import Final
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from selector.access import EVERYTHING
 from selector.adapters.door import CALLER
+from selector.adapters.logs import REQUEST_ID, REQUEST_ID_HEADER, request_id
 from selector.adapters.problems import problem_of
 from surface.identity import is_key
 
@@ -42,13 +44,16 @@ class Edge:
             await self._app(scope, receive, send)
             return
         started, status = time.perf_counter(), 0
+        identity = request_id(Headers(scope=scope).get("traceparent"))
 
         async def sent(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = identity
             await send(message)
 
+        before = REQUEST_ID.set(identity)
         try:
             if _declared_bytes(scope) > self._max_body_bytes:
                 await problem_of(HTTPException(413))(scope, receive, sent)
@@ -59,7 +64,9 @@ class Edge:
             if status == 0:
                 await problem_of(error)(scope, receive, sent)
         finally:
-            LOG.info("%s", _line(scope, status, 1000.0 * (time.perf_counter() - started)))
+            seen = _seen(scope, status, 1000.0 * (time.perf_counter() - started))
+            LOG.info("%s", _line(seen), extra={"request": seen})
+            REQUEST_ID.reset(before)
 
 
 def place_of(error: BaseException) -> str:
@@ -74,11 +81,19 @@ def _declared_bytes(scope: Scope) -> int:
     return int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
 
 
-def _line(scope: Scope, status: int, milliseconds: float) -> str:
-    route = getattr(scope.get("route"), "path", "-")
-    method = scope["method"] if scope["method"] in _METHODS else "-"
+def _seen(scope: Scope, status: int, milliseconds: float) -> dict[str, str | int | float]:
     keys = scope.get("path_params") or {}
     caller = getattr(scope.get(CALLER), "id", None)
-    asker = "" if caller in {None, EVERYTHING.id} else f" key={caller}"
-    named = "".join(f" {part}={keys[part]}" for part in ("application", "surface") if is_key(str(keys.get(part, ""))))
-    return f"{method} {route}{named}{asker} {status} {milliseconds:.1f}ms"
+    return {
+        "method": scope["method"] if scope["method"] in _METHODS else "-",
+        "route": getattr(scope.get("route"), "path", "-"),
+        **{part: keys[part] for part in ("application", "surface") if is_key(str(keys.get(part, "")))},
+        **({} if caller in {None, EVERYTHING.id} else {"key": caller}),
+        "status": status,
+        "milliseconds": round(milliseconds, 1),
+    }
+
+
+def _line(seen: Mapping[str, str | int | float]) -> str:
+    named = "".join(f" {part}={seen[part]}" for part in ("application", "surface", "key") if part in seen)
+    return f"{seen['method']} {seen['route']}{named} {seen['status']} {seen['milliseconds']:.1f}ms"

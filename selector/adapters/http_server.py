@@ -6,10 +6,8 @@ error before anything is loaded. SIGTERM and Ctrl-C let the requests in flight f
 
 from __future__ import annotations
 
-import logging
 import signal
 import socket
-import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Final
@@ -52,7 +50,6 @@ def serve(app: ASGIApp, *, bound: socket.socket, patience: float, ready: Callabl
 
     SIGTERM ends in a return; Ctrl-C in KeyboardInterrupt. Raises RuntimeError where the application does not start.
     """
-    _log_to_stderr()
     config = uvicorn.Config(
         app,
         http=patient(patience),  # on h11, which bounds a request's head at 64 KiB; the faster parser bounds nothing
@@ -92,13 +89,3 @@ class _Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         if self.started:
             self._ready()
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    for name in ("toolsurface", "uvicorn"):
-        logger = logging.getLogger(name)
-        logger.handlers[:] = [handler]
-        logger.propagate = False
-        logger.setLevel(logging.INFO if name == "toolsurface" else logging.WARNING)

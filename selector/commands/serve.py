@@ -13,11 +13,13 @@ from models.adapters.choice import add_model, chosen_embedder
 from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve
+from selector.adapters.logs import FORMATS, log_to_stderr
 from selector.adapters.metrics import Metrics, Watched
 from selector.adapters.routes import console
 from selector.adapters.routes.console import console_routes
 from selector.adapters.routes.explaining import explaining_routes
 from selector.adapters.routes.metrics import metrics_routes
+from selector.adapters.tracing import Traced
 from selector.commands.access import add_access, admittance_of, check_openness
 from selector.commands.caching import ChosenCache, add_cache, chosen_cache
 from selector.commands.memory import add_memory
@@ -43,6 +45,9 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
     add_metrics_port(parser)
+    parser.add_argument(
+        "--log-format", choices=FORMATS, default="text", help="of standard error (default: %(default)s)"
+    )
     parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
     parser.add_argument(
         "--poll", type=_seconds, default=2.0, metavar="SECONDS", help="between two looks at the store (default: 2)"
@@ -57,6 +62,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
+    log_to_stderr(arguments.log_format)
     store, vectors = store_of(arguments), vectors_of(arguments)
     chosen = chosen_cache(arguments)
     admittance = admittance_of(arguments, every=arguments.poll)
@@ -101,7 +107,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             rates=admittance.rates,
             patience=arguments.patience,
             routers=[explaining_routes(explainer), console_routes(), metrics_routes(metrics.registry)],
-            around=[metrics.counting_requests],
+            around=[metrics.counting_requests, Traced],
             open_paths=console.OPEN_PATHS,
             background=[partial(_in_background, library, arguments.poll, chosen), *admittance.background],
         )

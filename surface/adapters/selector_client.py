@@ -44,6 +44,7 @@ from pydantic import ValidationError
 from surface.adapters.breaker import Breaker
 from surface.adapters.loop_clients import LoopClients
 from surface.adapters.selector_answers import read_content, reply_of, retry_after
+from surface.adapters.trace_context import trace_headers
 from surface.errors import ConfigurationError, RankerUnavailable
 from surface.protocol import MAX_DEADLINE_MS, RankBody, RankReply
 from surface.ranking import RankRequest
@@ -172,7 +173,7 @@ class SelectorClient:
             "POST",
             url,
             content=body,
-            headers={**self._headers, "x-request-deadline-ms": str(_milliseconds(left))},
+            headers={**self._headers, **trace_headers(), "x-request-deadline-ms": str(_milliseconds(left))},
             timeout=self._timeout,
             follow_redirects=False,
         ) as response:
