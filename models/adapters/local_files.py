@@ -16,6 +16,7 @@ from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
 from typing import Final
 
+from models.adapters.bounded import read_bounded
 from models.errors import ManifestError, ModelFileMismatchError, ModelFileMissingError
 from models.manifest import ModelManifest, VerifiedModel, parse_manifest
 
@@ -69,7 +70,7 @@ def read_packaged_model(name: str = DEFAULT_MODEL) -> VerifiedModel:
 def read_manifest(path: Traversable, *, limits: ReadLimits = _LIMITS) -> ModelManifest:
     """The manifest in the file `path`. Raises `ManifestError`."""
     try:
-        content = _read(path, ceiling=limits.manifest_bytes)
+        content = read_bounded(path, ceiling=limits.manifest_bytes)
     except OSError as error:
         raise ManifestError(file=str(path), field="-", problem=f"cannot be read: {error.strerror}") from error
     if len(content) > limits.manifest_bytes:
@@ -103,7 +104,7 @@ def _contents(folder: Traversable, manifest: ModelManifest) -> Mapping[str, byte
     contents: dict[str, bytes] = {}
     for name, pin in manifest.files.items():
         try:
-            content = _read(folder / name, ceiling=pin.size)
+            content = read_bounded(folder / name, ceiling=pin.size)
         except OSError as error:
             raise ModelFileMissingError(
                 model=manifest.name, file=name, problem=f"cannot be read from {folder}: {error.strerror}"
@@ -115,12 +116,3 @@ def _contents(folder: Traversable, manifest: ModelManifest) -> Mapping[str, byte
             )
         contents[name] = content
     return contents
-
-
-def _read(path: Traversable, *, ceiling: int) -> bytes:
-    """At most one byte more than `ceiling`, which tells the caller that there was more."""
-    # A pipe or a device would block or never end.
-    if not path.is_file():
-        raise FileNotFoundError(2, "no such regular file")
-    with path.open("rb") as stream:
-        return stream.read(ceiling + 1)

@@ -2,13 +2,16 @@
 
 Rules kept here:
 
-1. Only a folder on this disk; nothing is downloaded.
+1. Only a folder on this disk; nothing is downloaded. A link that leads out of it is refused, but for those of a hub's
+   cache, which lead to the blobs of the same model.
 2. Weights are safetensors. A pickle anywhere in the folder is refused, used or not: which of two files a loader takes
    is the loader's affair.
 3. Every file that a loader may read is digested, in nested folders too, so two folders of one identity hold the same
-   bytes. Left out is what none reads: hidden files, prose (`*.md`) and Python code, which is never run.
+   bytes. Left out is what none reads: prose (`*.md`), Python code, which is never run, and what git, a hub's tools and
+   macOS keep for themselves. Any other hidden file is refused.
 
-Not here: what the configuration files say (`folder_settings.py`), loading (`sentence_transformer.py`).
+Not here: what the configuration files say (`folder_settings.py`) and name (`folder_references.py`), loading
+(`sentence_transformer.py`).
 """
 
 import hashlib
@@ -24,6 +27,7 @@ __all__ = ["folder_name", "pins_of"]
 
 _PICKLED: Final = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib", ".npy", ".npz"})
 _NEVER_READ: Final = frozenset({".md", ".py", ".pyc"})
+_OF_OTHER_TOOLS: Final = frozenset({".git", ".gitattributes", ".gitignore", ".cache", ".DS_Store"})
 _ADAPTER: Final = "adapter_config.json"
 _MAX_DEPTH: Final = 8
 
@@ -36,7 +40,7 @@ def folder_name(name: str) -> str:
 def pins_of(folder: Path) -> dict[str, FilePin]:
     """The files of a folder that shape its vectors, by their path in it. Raises `ModelLoadError`."""
     pins: dict[str, FilePin] = {}
-    for path in _files(folder):
+    for path in _files(folder, folder):
         name = path.relative_to(folder).as_posix()
         if path.suffix.lower() in _PICKLED:
             raise ModelLoadError(
@@ -60,19 +64,34 @@ def pins_of(folder: Path) -> dict[str, FilePin]:
     return pins
 
 
-def _files(folder: Path, *, depth: int = 0) -> Iterator[Path]:
-    """Every file below, hidden ones left out, in a fixed order; links are followed, as a loader does."""
+def _files(folder: Path, below: Path, *, depth: int = 0) -> Iterator[Path]:
+    """Every file below, in a fixed order; links are followed, as a loader does."""
     if depth > _MAX_DEPTH:
         raise ModelLoadError(f"model {folder}: nests deeper than {_MAX_DEPTH} folders")
     try:
-        paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        paths = sorted(path for path in below.iterdir() if path.name not in _OF_OTHER_TOOLS)
     except OSError as error:
-        raise ModelLoadError(f"model {folder}: cannot be read ({error.strerror})") from error
+        raise ModelLoadError(f"model {below}: cannot be read ({error.strerror})") from error
     for path in paths:
+        name = path.relative_to(folder).as_posix()
+        if path.name.startswith("."):
+            raise ModelLoadError(f"model {folder}: {name!a} is hidden; remove it")
+        if path.is_symlink() and not _stays(path, folder):
+            raise ModelLoadError(f"model {folder}: {name!a} is a link out of the folder; copy what it leads to")
         if path.is_dir():
-            yield from _files(path, depth=depth + 1)
+            yield from _files(folder, path, depth=depth + 1)
         else:
             yield path
+
+
+def _stays(link: Path, folder: Path) -> bool:
+    """Whether a link leads to somewhere in the folder, or from a snapshot of a hub's cache to its model's blobs."""
+    try:
+        leads, home = link.resolve(), folder.resolve()
+    except (OSError, RuntimeError):  # to itself
+        return False
+    kept = home.parent.parent / "blobs"
+    return leads.is_relative_to(home) or (home.parent.name == "snapshots" and leads.parent == kept)
 
 
 def _pin(path: Path, folder: Path, name: str) -> FilePin:

@@ -5,19 +5,24 @@ Rules kept here:
 1. The manifest is made of the folder: its digests, dimension, longest input and prompts. Files that change while they
    are loaded are noticed.
 2. float32 on the CPU, so that a text's vector does not depend on its neighbours or on the machine's accelerator.
-3. One text set at a time: the tokenizers of transformers may not be shared by threads.
+3. Nothing is loaded but the pinned files of the folder, and no hub is asked.
+4. One text set at a time: the tokenizers of transformers may not be shared by threads.
 
-Not here: what a folder may hold (`model_folder.py`) and say (`folder_settings.py`), batching, which the library does.
+Not here: what a folder may hold (`model_folder.py`), say (`folder_settings.py`) and name (`folder_references.py`),
+batching, which the library does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 import torch
+from huggingface_hub import constants
 from sentence_transformers import SentenceTransformer
 
+from models.adapters.folder_references import refuse_references
 from models.adapters.folder_settings import LENGTHS, read_settings
 from models.adapters.model_folder import folder_name, pins_of
 from models.embedder import Vectors
@@ -27,6 +32,7 @@ from models.texts import embeddable_texts
 
 __all__ = ["BY_DIGEST", "SentenceTransformerEmbedder"]
 
+_OFFLINE = Lock()
 _BATCH = 4
 """Texts in one run: fastest on the CPUs measured (40 documents a second against 31 at 32)."""
 _CHARACTERS_PER_TOKEN = 64
@@ -43,16 +49,20 @@ class SentenceTransformerEmbedder:
         """`threads` is the cores that embed documents; `name` and `revision` are what an index records of the model,
         the folder's own name where none is given. Raises `ModelLoadError`, `ModelFileMismatchError`.
         """
-        settings = read_settings(folder)
+        # Absolute, for the libraries take a relative path that looks like a hub's name for one.
+        folder = folder.absolute()
         pins = pins_of(folder)
+        refuse_references(folder, pins)
+        settings = read_settings(folder)
         try:
-            self._model = SentenceTransformer(
-                str(folder),
-                device="cpu",
-                local_files_only=True,
-                trust_remote_code=False,
-                model_kwargs={"use_safetensors": True, "dtype": "float32"},
-            )
+            with _offline():
+                self._model = SentenceTransformer(
+                    str(folder),
+                    device="cpu",
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    model_kwargs={"use_safetensors": True, "dtype": "float32"},
+                )
             said = self._model.get_embedding_dimension()
             vectors = np.asarray(self._model.encode(list(_PROOF), prompt="", show_progress_bar=False))
         except Exception as error:
@@ -118,6 +128,20 @@ class SentenceTransformerEmbedder:
         if vectors.shape != (len(cleaned), self._manifest.dimension) or not np.isfinite(vectors).all():
             raise EmbeddingError(f"model {self._manifest.name}: answered no finite vector for each text")
         return vectors
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """While it lasts no request to a hub leaves this process: the libraries hand `local_files_only` on to some of what
+    they load, and ask this everywhere.
+    """
+    with _OFFLINE:
+        before = constants.HF_HUB_OFFLINE
+        constants.HF_HUB_OFFLINE = True
+        try:
+            yield
+        finally:
+            constants.HF_HUB_OFFLINE = before
 
 
 def _longest(folder: Path, said: int | None, loaded: object) -> int:

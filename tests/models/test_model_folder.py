@@ -83,6 +83,14 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: Path(os.fsdecode(bytes(folder) + b"/\xff")).write_bytes(b"x"),
         "be named",
     ),
+    "a hidden file": (lambda folder: (folder / ".evil.bin").write_bytes(b"x"), r"'\.evil\.bin' is hidden; remove it"),
+    "a hidden folder": (lambda folder: (folder / "1_Pooling" / ".x").mkdir(), r"'1_Pooling/\.x' is hidden"),
+    "a link out of it": (
+        lambda folder: (folder / "x.safetensors").symlink_to(Path(__file__)),
+        r"'x\.safetensors' is a link out of the folder; copy",
+    ),
+    "a linked folder elsewhere": (lambda folder: (folder / "2_Dense").symlink_to("/etc"), "link out of the folder"),
+    "a link to itself": (lambda folder: (folder / "x.json").symlink_to("x.json"), "link out of the folder"),
     "too many files": (_many, f"more than {MAX_FILES} files"),
     "a folder in itself": (_deep, "nests deeper"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "holds no weights"),
@@ -96,6 +104,21 @@ def test_a_folder_that_cannot_be_pinned_is_refused_in_one_sentence(folder: Path,
     with pytest.raises(ModelLoadError, match=told) as refused:
         pins_of(folder)
     assert "\n" not in str(refused.value)
+
+
+def test_a_snapshot_of_a_hubs_cache_may_link_to_the_blobs_of_its_own_model_alone(folder: Path, tmp_path: Path) -> None:
+    model, other = tmp_path / "models--org--tiny", tmp_path / "models--org--other"
+    for each in (model, other):
+        (each / "blobs").mkdir(parents=True)
+        (each / "blobs" / "abc").write_bytes(b"content")
+    snapshot = (model / "snapshots").joinpath("0" * 40)
+    snapshot.parent.mkdir()
+    folder.rename(snapshot)
+    (snapshot / "1_Pooling" / "spiece").symlink_to("../../../blobs/abc")
+    assert "1_Pooling/spiece" in pins_of(snapshot)
+    (snapshot / "config.json").symlink_to(other / "blobs" / "abc")
+    with pytest.raises(ModelLoadError, match=r"'config\.json' is a link out of the folder"):
+        pins_of(snapshot)
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:

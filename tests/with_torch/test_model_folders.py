@@ -10,12 +10,14 @@ from shutil import copytree
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 from safetensors.numpy import load_file, save_file
+from transformers import AutoConfig
 
 from models import ModelLoadError
 from models.adapters.choice import chosen_embedder
 from models.adapters.onnx import default_embedder
-from models.adapters.sentence_transformer import SentenceTransformerEmbedder
+from models.adapters.sentence_transformer import SentenceTransformerEmbedder, _offline
 from tests.with_torch.default_in_torch import default_as_a_folder
 from tests.with_torch.published import published
 
@@ -60,6 +62,32 @@ def _no_tokenizer(folder: Path) -> None:
         (folder / name).unlink()
 
 
+def _in_shards(folder: Path, second: str = "model-00002-of-00002.safetensors") -> None:
+    """Two shards and their index, which says that the second one is the file `second`."""
+    weights = load_file(folder / "model.safetensors")
+    names = sorted(weights)
+    (folder / "model.safetensors").unlink()
+    shards = {"model-00001-of-00002.safetensors": names[::2], second: names[1::2]}
+    for shard, held in shards.items():
+        save_file({name: weights[name] for name in held}, folder / shard, metadata={"format": "pt"})
+    index = {"metadata": {}, "weight_map": {name: shard for shard, held in shards.items() for name in held}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def _another_file(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "other.safetensors")
+    _said(folder / "config.json", transformers_weights="other.safetensors")
+
+
+def _another_model(folder: Path) -> None:
+    _said(folder / "config.json", base_model_name_or_path="org/other")
+    _said(folder / "sentence_bert_config.json", transformer_task="retrieval")
+
+
+def _said(file: Path, **fields: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+
 SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     "torn weights": (lambda folder: (folder / "model.safetensors").write_bytes(b"torn"), "cannot be loaded"),
     "weights that are not finite": (_spoiled_weights(float("nan")), "not finite"),
@@ -67,6 +95,11 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a longest input that it has no positions for": (_longer_than_its_positions, "max_seq_length: must be 3 to 512"),
     "another dimension": (_wrong_dimension, "answers 384 dimensions where its modules say 768"),
     "code of its own": (_own_code, "cannot be loaded"),
+    "a shard from outside": (lambda folder: _in_shards(folder, "../out.safetensors"), "names no .*of this folder"),
+    "a hidden shard": (lambda folder: _in_shards(folder, ".hidden.safetensors"), "is hidden; remove it"),
+    "a shard of another kind": (lambda folder: _in_shards(folder, "second.h5"), "names no .*of this folder"),
+    "weights of another name": (_another_file, "'transformers_weights': may make the library load something else"),
+    "another model": (_another_model, "'base_model_name_or_path': may make the library load something else"),
     "no tokenizer": (_no_tokenizer, "tells no text from another"),
 }
 
@@ -80,6 +113,25 @@ def test_a_spoiled_folder_is_refused_in_one_sentence_and_runs_nothing(tmp_path: 
         SentenceTransformerEmbedder(folder)
     assert "\n" not in str(refused.value)
     assert not (folder / "ran").exists()
+
+
+def test_weights_in_shards_are_the_same_model(tmp_path: Path) -> None:
+    folder = copytree(published(), tmp_path / "shards")
+    _in_shards(folder)
+    whole, shards = SentenceTransformerEmbedder(published()), SentenceTransformerEmbedder(folder)
+    assert len([name for name in shards.manifest.files if name.endswith(".safetensors")]) == 2
+    np.testing.assert_array_equal(shards.embed_queries(TEXTS), whole.embed_queries(TEXTS))
+
+
+def test_no_hub_is_asked_while_a_folder_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("socket.getaddrinfo", lambda *address, **_: asked.append(address))
+    SentenceTransformerEmbedder(published())
+    with _offline(), pytest.raises(OSError, match=r"offline|connect"):
+        AutoConfig.from_pretrained("org/other", cache_dir=tmp_path)
+    assert asked == []
+    assert constants.HF_HUB_OFFLINE is False
 
 
 @pytest.fixture
