@@ -6,14 +6,14 @@ Rules kept here:
    name, no place, no table. What is not ours is never opened by SQLite, which would write to it or beside it.
 2. What is new gets the id with its first page, and a rollback journal is never written: a kill at any moment leaves a
    file that is empty or ours.
-3. A file of ours that is damaged is renamed, and only an earlier one of that kind makes room for it.
+3. What SQLite reads beside it is a regular file of this user, and not everybody may write to the folder.
+4. A file of ours that is damaged is renamed, and only an earlier one of that kind makes room for it.
 
 Not here: rows (`vector_cache.py`).
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import stat
@@ -31,6 +31,7 @@ _APPLICATION = 0x74737663
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
 _JOURNAL = "-journal"
+_SUFFIXES = ("-wal", "-shm", _JOURNAL)
 _FIX = "it was left as it is; name another file with --cache, or leave --cache out"
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL, checksum BLOB NOT NULL)"
 
@@ -40,11 +41,17 @@ Standing: TypeAlias = Literal["empty", "ours"]
 def claim(path: Path) -> Standing:
     """Makes the file where it is missing, for its owner alone; says whether it is empty or one of ours.
 
-    Raises `CacheFileError` where it is anything else, OSError where it cannot be opened or is another user's.
+    `path` leads over no link. Raises `CacheFileError` where it is anything else, is another user's, or lies where
+    everybody may put files; OSError where it cannot be opened.
     """
+    folder = path.parent.stat().st_mode
+    if folder & stat.S_IWOTH and not folder & stat.S_ISVTX:
+        raise CacheFileError(
+            f"--cache {path}: everybody may write to its folder, and so choose the vectors; take that right away (chmod"
+            " o-w), or name a file elsewhere"
+        )
     # What stands beside it is looked at first: whoever makes the file at this moment makes those after it.
-    beside = [_beside(path, suffix) for suffix in ("-wal", "-shm", _JOURNAL)]
-    there = [each for each in beside if os.path.lexists(each)]
+    there = _neighbours(path)
     if there and not os.path.lexists(path):
         raise _not_ours_beside(path, there[0])
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
@@ -53,7 +60,7 @@ def claim(path: Path) -> Standing:
         if not stat.S_ISREG(found.st_mode):
             raise CacheFileError(f"--cache {path}: is no regular file, so it cannot remember vectors; {_FIX}")
         if found.st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "belongs to another user", str(path))
+            raise CacheFileError(f"--cache {path}: belongs to another user, who may choose the vectors; {_FIX}")
         header = os.pread(descriptor, _HEADER_BYTES, 0)
     finally:
         os.close(descriptor)
@@ -61,13 +68,28 @@ def claim(path: Path) -> Standing:
     strange = there if not header else [each for each in there if each.name.endswith(_JOURNAL)]
     if strange:
         raise _not_ours_beside(path, strange[0])
+    _refuse_strangers(path)
     if not header:
         return "empty"
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC) or _number(header, 68) != _APPLICATION:
+    if not _is_ours(header):
         raise CacheFileError(f"--cache {path}: is no file of remembered vectors; {_FIX}")
     if _number(header, 60) != FORMAT:
         raise CacheFileError(f"--cache {path}: was written by another version of toolsurface; {_FIX}")
     return "ours"
+
+
+def _neighbours(path: Path) -> list[Path]:
+    """What stands where SQLite puts its own files, links to nothing too."""
+    return [each for each in (_beside(path, suffix) for suffix in _SUFFIXES) if os.path.lexists(each)]
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Raises `CacheFileError` where SQLite would believe a file beside `path` that is another user's, or a link."""
+    for each in _neighbours(path):
+        with suppress(FileNotFoundError):  # another deploy has just closed the file
+            found = each.lstat()
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                raise _not_ours_beside(path, each)
 
 
 def _not_ours_beside(path: Path, strange: Path) -> CacheFileError:
@@ -75,7 +97,9 @@ def _not_ours_beside(path: Path, strange: Path) -> CacheFileError:
 
 
 def connect(path: Path, *, wait_s: float) -> sqlite3.Connection:
-    """A connection to a file that `claim` answered for. Raises `sqlite3.Error`."""
+    """A connection to a file that `claim` answered for. Raises `sqlite3.Error`, and `CacheFileError` where a file of
+    another user has come to stand beside it since.
+    """
     connection = sqlite3.connect(path, timeout=wait_s)
     try:
         if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
@@ -90,6 +114,7 @@ def connect(path: Path, *, wait_s: float) -> sqlite3.Connection:
         # A tail lost in a power cut costs time; waiting for the disk after every lot would cost more.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(_SCHEMA)
+        _refuse_strangers(path)
     except BaseException:
         connection.close()
         raise
@@ -107,19 +132,23 @@ def set_aside(path: Path) -> Path:
 
 
 def _has_room(place: Path) -> bool:
-    return _is_ours(place) or not any(os.path.lexists(each) for each in (place, _beside(place, "-wal")))
+    return _holds_ours(place) or not any(os.path.lexists(each) for each in (place, _beside(place, "-wal")))
 
 
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def _is_ours(path: Path) -> bool:
+def _holds_ours(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            header = file.read(_HEADER_BYTES)
+            return _is_ours(file.read(_HEADER_BYTES))
     except OSError:
         return False
+
+
+def _is_ours(header: bytes) -> bool:
+    """Whether a file that begins so is one of these, whatever its format."""
     return header.startswith(_MAGIC) and len(header) == _HEADER_BYTES and _number(header, 68) == _APPLICATION
 
 

@@ -9,7 +9,7 @@ Rules kept here:
 4. The file never grows past its ceiling: the oldest rows make room for new ones.
 5. Once it is open nothing is raised. What the file system refuses is told in a sentence, and from then on nothing is
    remembered.
-6. Only files of one's own are believed: whoever can write the file could choose the vectors.
+6. Only files of one's own are believed: whoever can write the file, or one beside it, could choose the vectors.
 
 Several deploys may share a file; SQLite's own locks keep it whole, also when one of them is killed.
 """
@@ -72,14 +72,16 @@ class VectorFile:
     def __init__(self, path: Path, *, tell: Tell = lambda _: None, max_bytes: int = MAX_BYTES) -> None:
         """`path` and its folder are made where they are missing. `tell` hears what went wrong, in a sentence.
 
-        Raises `CacheFileError` where there is a file that is not one of these; it is not touched.
+        Raises `CacheFileError` where there is a file that is not one of these or another user's, or where everybody may
+        put one; nothing is touched.
         """
-        self._path = path
+        # SQLite puts its files beside what a link leads to.
+        self._path = Path(os.path.realpath(path))
         self._tell = tell
         self._max_bytes = max_bytes
         self._connection: sqlite3.Connection | None = None
         with self._quiet():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._open()
 
     def find(self, model: str, texts: Sequence[str]) -> Mapping[str, NDArray[np.float32]]:

@@ -17,10 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.adapters.vector_cache import VectorFile
-from indexer.embedding import Vectors
 from indexer.errors import CacheFileError
-
-DIMENSION = 8
+from tests.indexer.cached_vectors import DIMENSION, files_beside, same, some
 
 KILLED = """
 import os, signal, sys
@@ -32,10 +30,6 @@ for number in range(5):
     cache.keep("m", {f"{number}": np.full(8, number, dtype=np.float32)})
 os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-def some(count: int, start: int = 0) -> Vectors:
-    return {f"text {number}": np.full(DIMENSION, number, dtype=np.float32) for number in range(start, start + count)}
 
 
 @pytest.fixture
@@ -52,14 +46,6 @@ def told() -> list[str]:
 def cache(path: Path, told: list[str]) -> Iterator[VectorFile]:
     with closing(VectorFile(path, tell=told.append)) as opened:
         yield opened
-
-
-def files_beside(path: Path) -> dict[str, bytes]:
-    return {each.name: each.read_bytes() for each in path.parent.iterdir()}
-
-
-def same(found: Vectors, expected: Vectors) -> bool:
-    return found.keys() == expected.keys() and all(np.array_equal(found[key], expected[key]) for key in expected)
 
 
 def test_what_was_kept_is_found_by_another_process(cache: VectorFile, path: Path, told: list[str]) -> None:
