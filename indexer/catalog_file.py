@@ -109,7 +109,11 @@ def read_catalog(data: bytes, *, skip_invalid: bool = False) -> ReadCatalog:
     if len(data) > MAX_CATALOG_BYTES:
         raise CatalogError([Fault(where="catalog", problem=f"is larger than {MAX_CATALOG_BYTES} bytes")])
     try:
-        frame = _Frame.model_validate(parse_json(data))
+        given = parse_json(data)
+        if not isinstance(given, dict):
+            problem = "needs one object with version, application and surfaces; `toolsurface import` makes one"
+            raise CatalogError([Fault(where="catalog", problem=problem)])
+        frame = _Frame.model_validate(given)
     except NotJsonError as error:
         raise CatalogError([Fault(where="catalog", problem=str(error))]) from None
     except ValidationError as error:

@@ -26,8 +26,9 @@ from indexer.ports import ArtefactStore, VectorStore
 PASSWORD_VARIABLE: Final = "TOOLSURFACE_STORE_PASSWORD"  # noqa: S105 - the name of a variable, not its content
 _REDIS: Final = ("redis", "rediss", "redis+cluster", "rediss+cluster")
 _OBJECTS: Final = ("s3", "gs", "az")
-_MISSPELT: Final = re.compile(r"[^/]*:[^/]*@|[A-Za-z][A-Za-z0-9+.-]*:(/|$)|(redis|s3|gs|az|file)[^/]*:", re.IGNORECASE)
-"""A URL with something missing, which must not become a directory and so stand in messages, password and all."""
+_PLAIN: Final = re.compile(r"(\./|\.\./|/(?!/)).*|[^:@;]*", re.DOTALL)
+"""What is a directory; anything else may be a URL with something missing, which must not become one and so stand in
+messages, password and all."""
 
 
 def open_store(location: str, *, there: bool = False, environ: Mapping[str, str] = os.environ) -> ArtefactStore:
@@ -37,16 +38,16 @@ def open_store(location: str, *, there: bool = False, environ: Mapping[str, str]
     such a store is not installed, or `there` asks for a directory that exists and none does.
     """
     before, colon, _ = location.partition("://")
-    scheme = before if colon else "file"
-    if not location or scheme not in ("file", *_REDIS, *_OBJECTS) or (not colon and _MISSPELT.match(location)):
+    scheme = before if colon and before in ("file", *_REDIS, *_OBJECTS) else None
+    if not location or (scheme is None and not _PLAIN.fullmatch(location)):
         known = ", ".join(f"{one}://" for one in (*_REDIS, *_OBJECTS))
-        raise StoreError(f"--store: needs one of {known} or a directory; ./ before its name where that has a colon")
+        raise StoreError(f"--store: needs one of {known} or a directory; ./ before its name where that has : @ or ;")
     try:
         if scheme in _REDIS:
             return _redis(location, password=environ.get(PASSWORD_VARIABLE))
         if scheme in _OBJECTS:
             return _objects(location, allow_http=environ.get("AWS_ALLOW_HTTP", "").lower() == "true")
-        path = _path(location)
+        path = _path(location) if scheme == "file" else Path(location)
     except ValueError as error:
         raise StoreError(f"--store: {error}") from None
     except ModuleNotFoundError as error:
@@ -80,8 +81,6 @@ def open_vectors(location: str, *, environ: Mapping[str, str] = os.environ) -> V
 
 
 def _path(location: str) -> Path:
-    if not location.startswith("file://"):
-        return Path(location)
     parts = urlsplit(location)
     if parts.netloc or parts.query or parts.fragment or not parts.path.startswith("/"):
         raise ValueError("file:// needs three slashes and a whole path, ? and # escaped, or say the path alone")

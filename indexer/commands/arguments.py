@@ -49,9 +49,9 @@ def vectors_of(arguments: argparse.Namespace) -> VectorStore | None:
         raise WrongUseError(str(error)) from None
 
 
-def add_application(parser: argparse.ArgumentParser) -> None:
+def add_application(parser: argparse.ArgumentParser, *, default: str = "the only application there is") -> None:
     """`--application`, for a store that may hold several."""
-    parser.add_argument("--application", metavar="A", help="whose releases (default: the only application there is)")
+    parser.add_argument("--application", metavar="A", help=f"whose releases (default: {default})")
 
 
 def store_of(arguments: argparse.Namespace, *, there: bool = True) -> ArtefactStore:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-from indexer.commands.arguments import add_store, store_of
+from indexer.commands.arguments import add_application, add_store, store_of
 from indexer.errors import IndexerError
 from indexer.health import health_json, health_lines, health_of
 from surface.adapters.command_line import DONE, FAILED, Command, print_json
 
 
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows what a store serves, and reads all of it. Exit code 1 where something is not sound; with --application "
+        "also where nothing of that application is active, as a monitor wants to know."
+    )
+    add_store(parser)
+    add_application(parser, default="all there are")
+
+
 def _run(arguments: argparse.Namespace) -> int:
     store = store_of(arguments)
-    applications = [health_of(store, name) for name in store.applications()]
+    names = store.applications() if arguments.application is None else (arguments.application,)
+    applications = [health_of(store, name) for name in names]
     if arguments.json:
         print_json(health_json(applications))
     else:
@@ -23,7 +33,7 @@ def _run(arguments: argparse.Namespace) -> int:
 STATUS = Command(
     name="status",
     summary="show what a store serves, and whether all of it is sound",
-    configure=add_store,
+    configure=_configure,
     run=_run,
     failures=(IndexerError,),
 )

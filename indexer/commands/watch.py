@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Iterator
 
@@ -12,8 +13,9 @@ from indexer.ledger import Activation
 from indexer.ports import ArtefactStore
 from indexer.table import short
 from indexer.watching import Watching
-from surface.adapters.command_line import DONE, FAILED, Command, WrongUseError, print_json, say
+from surface.adapters.command_line import DONE, Command, CommandFailedError, WrongUseError, print_json, say
 
+_ID = re.compile(r"[0-9a-f]{6,32}")
 LOOK_S = 2.0
 """Between two looks at the store where it gives no hint."""
 
@@ -25,13 +27,17 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     add_store(parser)
     add_application(parser)
-    parser.add_argument("--until", metavar="RELEASE", help="end with 0 once this release is active (its whole id)")
+    parser.add_argument(
+        "--until", metavar="RELEASE", help="end with 0 once this release is active (six or more digits)"
+    )
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end after so long; with --until: with 1")
 
 
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.timeout is not None and not arguments.timeout >= 0:
         raise WrongUseError("--timeout: needs 0 or more seconds")
+    if arguments.until is not None and not _ID.fullmatch(arguments.until):
+        raise WrongUseError("--until: needs the id of a release, or six or more of its first hexadecimal digits")
     store = store_of(arguments)
     for application, line in _activations(store, arguments.application, timeout_s=arguments.timeout):
         if arguments.json:
@@ -39,9 +45,11 @@ def _run(arguments: argparse.Namespace) -> int:
         else:
             moment = line.at.isoformat(timespec="seconds")
             print(f"{moment}  {application}  {short(line.release)}  deploy {short(line.deploy)}", flush=True)
-        if line.release == arguments.until:
+        if arguments.until is not None and line.release.startswith(arguments.until):
             return DONE
-    return DONE if arguments.until is None else FAILED
+    if arguments.until is None:
+        return DONE
+    raise CommandFailedError(f"release {arguments.until} has not become active within {arguments.timeout:g} s")
 
 
 def _activations(

@@ -146,6 +146,18 @@ def test_something_else_at_the_usual_place_of_the_cache_is_told_and_done_without
     assert place.read_bytes() == b"notes"
 
 
+def test_status_fails_for_an_application_of_which_nothing_is_active(
+    catalog: Path, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toolsurface("deploy", catalog, "--store", store)
+    assert toolsurface("status", "--store", store, "--application", "app") == 0
+    (ledger,) = store.rglob("ledger.json")
+    ledger.unlink()
+    capsys.readouterr()
+    assert toolsurface("status", "--store", store, "--application", "app") == 1
+    assert capsys.readouterr().out == "app: has no active release\n"
+
+
 def test_status_tells_what_is_damaged_and_fails(catalog: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     toolsurface("deploy", catalog, "--store", store)
     (vectors,) = store.rglob("vectors.npy")

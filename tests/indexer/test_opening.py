@@ -79,6 +79,12 @@ def test_the_variable_s_password_is_for_urls_without_one() -> None:
         f"S3:/bucket/{SECRET}",
         f"http:/u:{SECRET}@host",
         f"u:{SECRET}@host:6379/0",
+        f"u:7/{SECRET}@host:6379",
+        f"redis//:{SECRET}@host",
+        f"redis//u:{SECRET}@host",
+        f"redis;//u:{SECRET}@host",
+        f"//u:{SECRET}@host",
+        f"u@{SECRET}:host",
         "redis:",
         "s3://",
         "az://",
@@ -102,7 +108,9 @@ def test_a_directory_is_named_by_its_path_or_by_a_file_url(tmp_path: Path) -> No
         open_store(str(tmp_path / "c"), there=True)
 
 
-@pytest.mark.parametrize("name", ["./redis:old", "12:30", "a:b", "/srv/user:x@host", "~x", "stores/s3:/x"])
+@pytest.mark.parametrize(
+    "name", ["./redis:old", "./12:30", "../a:b", "/srv/user:x@host", "~x", "./redis://x", "/s3://x"]
+)
 def test_an_odd_name_of_a_directory_is_one(name: str) -> None:
     assert isinstance(open_store(name), DirectoryStore)
 

@@ -211,7 +211,11 @@ def test_watch_tells_what_is_active_and_ends_with_what_it_waits_for(line: Line, 
     told = json.loads(line("watch", "--until", releases[2], "--json"))
     assert (told["release"], told["deploy"], told["application"]) == (releases[2], "d3", "app")
     assert releases[2][:12] in line("watch", "--timeout", "0")
+    assert releases[2][:12] in line("watch", "--until", releases[2][:6])
     line("watch", "--until", "0" * 32, "--timeout", "0", code=1)
+    assert "has not become active within 0 s" in line.err
+    line("watch", "--until", "2a", "--timeout", "0", code=2)
+    assert line.err.startswith("toolsurface watch: --until: needs the id of a release")
 
 
 def test_an_application_that_is_not_alone_has_to_be_named(line: Line, catalogs: list[Path], tmp_path: Path) -> None:
