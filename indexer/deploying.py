@@ -30,7 +30,7 @@ from indexer.errors import CacheFileError
 from indexer.ports import ArtefactStore, Rehearsal, VectorCache, VectorStore
 from indexer.progress import Progress, silent
 from indexer.releases import Switching, ignored
-from models.adapters.onnx import default_embedder, usable_cores
+from models.adapters.onnx import OnnxEmbedder, default_embedder, usable_cores
 from models.embedder import Embedder
 from selector.rehearsal import SelectorRehearsal
 
@@ -84,10 +84,15 @@ def deploy_catalog(
             canaries=asked,
             rehearse=rehearse if asked else None,
             dry_run=dry_run,
-            at_once=max(AT_ONCE, cores),
+            at_once=_lots_at_once(model),
             progress=progress,
             switching=switching,
         )
+
+
+def _lots_at_once(embedder: Embedder) -> int:
+    """As many as the package's engine has runs. Any other may take turns, and Ctrl-C waits for what is under way."""
+    return max(AT_ONCE, embedder.threads) if isinstance(embedder, OnnxEmbedder) else AT_ONCE
 
 
 @contextmanager

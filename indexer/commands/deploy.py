@@ -18,7 +18,8 @@ from indexer.deploying import deploy_catalog
 from indexer.errors import ActivationConflictError, CanaryError, IndexerError
 from indexer.report import deploy_json, deploy_lines, refusal_lines
 from indexer.tool_lines import read_tool_lines
-from models.adapters.choice import add_model, chosen_embedder
+from models.adapters.choice import chosen_embedder
+from models.adapters.model_arguments import add_model
 from models.adapters.onnx import usable_cores
 from models.errors import ModelError
 from surface.adapters.command_line import DONE, Command, WrongUseError, print_json, say

@@ -17,7 +17,10 @@ from indexer.health import ApplicationHealth, health_json, health_lines, health_
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress
 from indexer.releases import sound_version
-from models.adapters.onnx import default_embedder, usable_cores
+from models.adapters.choice import chosen_embedder
+from models.adapters.model_arguments import add_model
+from models.adapters.onnx import usable_cores
+from models.embedder import Embedder
 from models.errors import ModelError
 from surface.adapters.command_line import DONE, FAILED, Command, WrongUseError, print_json
 from surface.errors import CatalogError
@@ -34,11 +37,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample", type=positive, metavar="N", help="vectors to make again, per surface (default: all)"
     )
+    add_model(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.sample is not None and arguments.catalog is None:
         raise WrongUseError("--sample: goes with --catalog")
+    if (arguments.model is not None or arguments.model_download) and arguments.catalog is None:
+        raise WrongUseError("--model: goes with --catalog; no vector is made again without one")
     store = store_of(arguments)
     catalog = read_catalog(read_catalog_bytes(arguments.catalog)).catalog if arguments.catalog else None
     if catalog is not None:
@@ -47,9 +53,15 @@ def _run(arguments: argparse.Namespace) -> int:
         applications = [application_of(arguments, store)]
     else:
         applications = list(store.applications())
+    # Before the long work, so that a model that is not there is told at once.
+    embedder = _embedder(arguments) if catalog is not None else None
     healths = [health_of(store, name, all_releases=True) for name in applications]
     with shown_progress() as progress:
-        compared = _compared(store, catalog, healths[0], arguments.sample, progress) if catalog is not None else []
+        compared = (
+            _compared(store, catalog, healths[0], embedder=embedder, sample=arguments.sample, progress=progress)
+            if catalog is not None and embedder is not None
+            else []
+        )
     wrong = any(one["problems"] for one in compared)
     if arguments.json:
         print_json({**health_json(healths), "compared": compared})
@@ -58,8 +70,18 @@ def _run(arguments: argparse.Namespace) -> int:
     return DONE if all(one.sound for one in healths) and not wrong else FAILED
 
 
+def _embedder(arguments: argparse.Namespace) -> Embedder:
+    return chosen_embedder(arguments.model, threads=usable_cores(), download=arguments.model_download)
+
+
 def _compared(
-    store: ArtefactStore, catalog: Catalog, health: ApplicationHealth, sample: int | None, progress: Progress
+    store: ArtefactStore,
+    catalog: Catalog,
+    health: ApplicationHealth,
+    *,
+    embedder: Embedder,
+    sample: int | None,
+    progress: Progress,
 ) -> list[dict[str, Any]]:
     """Each surface of the active release against the catalog."""
     if not health.releases or not health.releases[0].sound:
@@ -69,7 +91,6 @@ def _compared(
         {"surface": key, "vectors": 0, "problems": ["stands in only one of the catalog and the release"]}
         for key in sorted(catalog.surfaces.keys() ^ active.surfaces.keys())
     ]
-    embedder = default_embedder(threads=usable_cores())
     for key in sorted(catalog.surfaces.keys() & active.surfaces.keys()):
         artefact, contents = sound_version(store, active, key)
         documents = documents_of(catalog.surfaces[key].tools)

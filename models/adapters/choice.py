@@ -1,28 +1,15 @@
 """Which model a command embeds with: one in the package, a folder, or one of a hub, as `--model` names it."""
 
-import argparse
 from pathlib import Path
 
+from models.adapters.extra import extra_needed
 from models.adapters.hub_cache import find_on_disk, hub_name
 from models.adapters.local_files import packaged_models
 from models.adapters.onnx import default_embedder, load_embedder
 from models.embedder import Embedder
-from models.errors import ModelError, ModelLoadError
+from models.errors import ModelLoadError
 
-__all__ = ["add_model", "chosen_embedder"]
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """The arguments `--model` and `--model-download`."""
-    parser.add_argument(
-        "--model",
-        metavar="NAME_OR_PATH",
-        help="a model in the package, a sentence-transformers folder, or ORG/NAME[@REVISION] in the local hub cache;"
-        " the same for deploy and serve (default: the package's own)",
-    )
-    parser.add_argument(
-        "--model-download", action="store_true", help="fetch --model ORG/NAME@COMMIT first, where it is not there yet"
-    )
+__all__ = ["chosen_embedder"]
 
 
 def chosen_embedder(model: str | None, *, threads: int | None, download: bool = False) -> Embedder:
@@ -53,8 +40,5 @@ def _from_folder(asked: str, folder: Path, *, threads: int | None, **known: str)
     try:
         from models.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415 - torch is an extra
     except ModuleNotFoundError as error:
-        raise ModelError(
-            f"--model {asked}: needs {error.name}, which the extra brings: pip install"
-            " 'toolsurface[sentence-transformers]'"
-        ) from error
+        raise extra_needed(asked, error) from error
     return SentenceTransformerEmbedder(folder, threads=threads or 1, **known)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from models.adapters.extra import extra_needed
 from models.adapters.local_files import packaged_models
-from models.errors import ModelError, ModelLoadError
+from models.errors import ModelLoadError
 
 __all__ = ["HubModel", "HubName", "find_on_disk", "hub_name"]
 
@@ -60,10 +61,7 @@ def find_on_disk(wanted: HubName, *, download: bool = False) -> HubModel:
     try:
         from huggingface_hub import snapshot_download  # noqa: PLC0415 - comes with the extra, and takes half a second
     except ModuleNotFoundError as error:
-        raise ModelError(
-            f"--model {wanted}: needs {error.name}, which the extra brings: pip install"
-            " 'toolsurface[sentence-transformers]'"
-        ) from error
+        raise extra_needed(wanted, error) from error
     if download and (wanted.revision is None or _COMMIT.fullmatch(wanted.revision) is None):
         raise ModelLoadError(
             f"--model-download: {wanted} names no commit; say which: --model {wanted.name}@COMMIT (40 digits, under"

@@ -89,6 +89,11 @@ class OnnxEmbedder:
         """The pinned manifest this embedder was loaded from."""
         return self._manifest
 
+    @property
+    def threads(self) -> int:
+        """How many runs go at once, each on one core."""
+        return self._threads
+
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension). Raises `InvalidTextsError`, `EmbeddingError`."""
         return self._embed(self._manifest.query_prefix, texts)

@@ -13,7 +13,8 @@ from indexer.adapters.progress import shown_progress
 from indexer.adapters.usual_index import open_artefact
 from indexer.catalog_file import CatalogTool
 from indexer.progress import Progress
-from models.adapters.choice import add_model, chosen_embedder
+from models.adapters.choice import chosen_embedder
+from models.adapters.model_arguments import add_model
 from models.embedder import Embedder
 from models.hashing import HashingEmbedder
 from selector.adapters.evaluation_files import SetFiles, read_set_file

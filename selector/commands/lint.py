@@ -14,7 +14,8 @@ from indexer.catalog_file import CatalogTool
 from indexer.contents import read_contents
 from indexer.ports import VectorCache
 from indexer.progress import Progress
-from models.adapters.onnx import default_embedder
+from models.adapters.choice import chosen_embedder
+from models.adapters.model_arguments import add_model
 from models.embedder import Embedder
 from selector.adapters.evaluation_files import read_set_file
 from selector.commands.opening import FAILURES, positive, ranking_threads, vectors_in
@@ -41,6 +42,7 @@ def _configure_lint(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show", type=positive, default=10, metavar="N", help="findings of a kind (default: 10)")
     parser.add_argument("--threads", type=positive, metavar="N", help="cores to embed with (default: all, ≤ 4)")
     parser.add_argument("--cache", type=Path, metavar="FILE", help="remembers vectors: a rerun embeds what changed")
+    add_model(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
@@ -51,7 +53,9 @@ def _lint(arguments: argparse.Namespace) -> int:
     if arguments.surface is not None:
         surfaces = {arguments.surface: one_surface(surfaces, arguments.surface, file=file)}
     wanted = set(checks)
-    embedder = default_embedder(threads=arguments.threads) if wanted & _WITH_VECTORS else None
+    embedder: Embedder | None = None
+    if wanted & _WITH_VECTORS:
+        embedder = chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
     reports: list[SurfaceLint] = []
     with shown_progress() as progress, vectors_in(arguments.cache if embedder is not None else None) as cache:
         for key, tools in surfaces.items():

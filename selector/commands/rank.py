@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Sequence
 
 from indexer.commands.arguments import add_store_location, store_of
-from models.adapters.choice import add_model, chosen_embedder
+from models.adapters.choice import chosen_embedder
+from models.adapters.model_arguments import add_model
 from selector.commands.opening import FAILURES, add_strictness, library_over, limit, ranking_threads
 from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say

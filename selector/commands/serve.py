@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from indexer.commands.arguments import add_store_location, add_vectors, store_of, vectors_of
-from models.adapters.choice import add_model, chosen_embedder
+from models.adapters.choice import chosen_embedder
+from models.adapters.model_arguments import add_model
 from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import address, bind, serve

@@ -11,10 +11,11 @@ import pytest
 
 from indexer.__main__ import COMMANDS
 from indexer.adapters.directory_store import DirectoryStore
+from indexer.commands import verify as verify_command
 from indexer.deploying import deploy_catalog
 from models.adapters.local_files import read_packaged_model
 from surface.adapters.command_line import run
-from tests.indexer.samples import catalog_json, tool_json
+from tests.indexer.samples import EMBEDDER, catalog_json, tool_json
 
 QUERY = "zebra crossing 7731"
 TOOLS = {"create_issue": "Creates an issue.", "list_files": "Lists files.", "send_mail": "Sends a letter by mail."}
@@ -169,6 +170,27 @@ def test_verify_makes_the_active_release_again_from_its_catalog(
     said = line("verify", "--catalog", catalogs[1], code=1)
     assert "tools that the catalog does not have: send_mail" in said
     line("verify", "--sample", "2", code=2)
+
+
+def test_verify_makes_vectors_again_with_the_model_it_is_told(
+    line: Line, place: Path, catalogs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy_catalog(catalogs[2], store=place, embedder=EMBEDDER, remember=False)
+    packaged = read_packaged_model().manifest
+    said = line("verify", "--catalog", catalogs[2], "--model", packaged.name, code=1)
+    assert EMBEDDER.manifest.identity in said
+    assert packaged.identity in said
+    assert "fetch it with: hf download org/none" in _told(line, "--catalog", catalogs[2], "--model", "org/none", code=1)
+    assert "--model: goes with --catalog" in _told(line, "--model", packaged.name, code=2)
+    # Only a model of torch could be named here; `tests/with_torch` names one.
+    monkeypatch.setattr(verify_command, "chosen_embedder", lambda *_, **__: EMBEDDER)
+    compared = line.json("verify", "--catalog", catalogs[2], "--model", "./hashing")["compared"]
+    assert compared == [{"surface": "reader", "vectors": 3, "problems": []}]
+
+
+def _told(line: Line, *argv: str | Path, code: int) -> str:
+    line("verify", *argv, code=code)
+    return line.err
 
 
 def test_inspect_prints_an_index_version(line: Line, releases: list[str]) -> None:

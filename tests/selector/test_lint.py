@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from indexer.catalog_file import CatalogTool
 from selector.__main__ import COMMANDS
+from selector.commands import lint as lint_command
 from selector.lint import Code, Finding, groups, lint_texts
 from selector.lint_likeness import lint_likeness
 from selector.lint_report import MEANS
 from selector.lint_shadows import lint_shadows
 from surface.adapters.command_line import run
 from surface.testing import ScriptedRanker
+from tests.indexer.embedders import Listening
 from tests.selector.builders import TOOLS
 from tests.strategies import LAW
 
@@ -228,6 +230,18 @@ def test_lint_as_json_counts_every_check_and_a_cache_changes_nothing(
     assert reports[0]["counts"]["no_description"] == 1
     (surface,) = reports[0]["surfaces"]
     assert {"code": "no_description", "tools": ["file_move"]} in surface["findings"]
+
+
+def test_lint_embeds_with_the_model_it_is_told(
+    catalog: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _lint(catalog, "--model", "org/none") == 1
+    assert "fetch it with: hf download org/none" in capsys.readouterr().err
+    embedder = Listening()
+    # Only a model of torch could be named here; `tests/with_torch` names one.
+    monkeypatch.setattr(lint_command, "chosen_embedder", lambda *_, **__: embedder)
+    assert _lint(catalog, "--model", "./hashing") == 0
+    assert len(embedder.asked) == 11
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,15 @@ from shutil import copytree
 import numpy as np
 import pytest
 
+from indexer.__main__ import COMMANDS
+from indexer.deploying import deploy_catalog
 from models.adapters import export_minilm
 from models.adapters.local_files import MANIFEST_FILE, read_manifest, read_model
 from models.adapters.onnx import OnnxEmbedder
 from models.adapters.sentence_transformer import SentenceTransformerEmbedder
+from surface.adapters import command_line
 from tests.contracts.embedder_contract import EmbedderContract
+from tests.indexer.samples import catalog_json, tool_json
 from tests.with_torch.published import published
 
 
@@ -89,6 +93,18 @@ def test_what_was_deployed_with_a_model_is_ranked_with_it_and_refused_by_name_wi
     ranked = run("selector", "rank", "s", "erase a document", *store, *model, "--json")
     assert ranked.returncode == 0, ranked.stderr
     assert json.loads(ranked.stdout)["ranked"][0]["name"] == "delete_file"
+    linted = run("selector", "lint", str(tools), *model, "--json")
+    assert linted.returncode == 0, linted.stderr
+    assert json.loads(linted.stdout)["counts"]["indistinguishable"] == 0
     refused = run("selector", "rank", "s", "erase a document", *store)
     assert refused.returncode == 1
     assert "model@" in refused.stderr
+
+
+def test_verify_makes_the_vectors_again_with_the_model_that_made_them(tmp_path: Path) -> None:
+    catalog = tmp_path / "catalog.json"
+    catalog.write_bytes(catalog_json(tool_json("delete_file"), tool_json("weather", description="Rain?")))
+    deploy_catalog(catalog, store=tmp_path / "store", embedder=SentenceTransformerEmbedder(published()), remember=False)
+    named = ["--store", str(tmp_path / "store"), "--catalog", str(catalog)]
+    assert command_line.run(COMMANDS, "toolsurface", ["verify", *named, "--model", str(published())]) == 0
+    assert command_line.run(COMMANDS, "toolsurface", ["verify", *named]) == 1
