@@ -9,7 +9,8 @@ Rules kept here:
    at any point leaves copies that a `prune` finds, and nothing that a reader can name is ever half there.
 3. A writer that a prune believed dead and that is only slow deletes what it wrote. Should it die before that, prunes
    delete its copy again for another day, as its place is still in the ledger.
-4. What the ledger says counts once it is there to stay (`Shelf.confirm`), however often an answer was lost before.
+4. What the ledger says, read or written, counts once it is there to stay (`Shelf.confirm`), however often an answer was
+   lost before; what is gone again, as a failover undid it, is told as not done.
 5. A reader that finds a copy gone looks into the ledger again: either the version has another copy, or it was pruned.
 
 Not done here: the bytes (`shelf.Shelf`), and what may be activated or pruned (`ledger.Ledger`).
@@ -101,13 +102,23 @@ class PlacedStore:
 
     def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
         """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
-        try:
-            self._change(release.application, lambda ledger: ledger.activated(release, expected=expected, at=at))
-        except ActivationConflictError as conflict:
-            if conflict.found == release.id:  # ours, whose answer was lost, or a twin's: it is told as good
-                self._shelf.confirm(release.application)
-            raise
+        conflict: ActivationConflictError | None = None
+
+        def activated(ledger: Ledger) -> Ledger:
+            nonlocal conflict
+            conflict = None
+            try:
+                return ledger.activated(release, expected=expected, at=at)
+            except ActivationConflictError as found:
+                if found.found != release.id:
+                    raise
+                conflict = found  # ours, whose answer was lost, or a twin's: whoever asks takes it as good
+                return ledger
+
+        self._change(release.application, activated)
         self._shelf.announce(release.application)
+        if conflict is not None:
+            raise conflict
 
     def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
         """Deletes what `Ledger.pruned` takes away, and what dead processes left.
@@ -170,7 +181,7 @@ class PlacedStore:
             after = update(before)
             if after is before:
                 if found.data is not None:
-                    self._shelf.confirm(application)
+                    self._shelf.confirm(application, found.data)
                 return after
             data = after.to_bytes()
             if len(data) > MAX_LEDGER_BYTES:
@@ -179,7 +190,7 @@ class PlacedStore:
                     f"{MAX_LEDGER_BYTES:,} bytes; prune the application first"
                 )
             if self._shelf.replace_ledger(application, data, tag=found.tag):
-                self._shelf.confirm(application)
+                self._shelf.confirm(application, data)
                 return after
         raise StoreUnavailableError(
             f"{self._shelf.name}: application {application}: others were faster {_TRIES} times in a row; try again"

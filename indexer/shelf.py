@@ -57,8 +57,12 @@ class Shelf(Protocol):
         """
         ...
 
-    def confirm(self, application: str) -> None:
-        """Returns when the ledger as it is now is there to stay, as far as this technology goes, and is listed."""
+    def confirm(self, application: str, data: bytes) -> None:
+        """Returns when the ledger of these bytes is there to stay, as far as this technology goes, and is listed.
+
+        They were just read or written; others may have replaced them since. Raises `StoreUnavailableError` where they
+        are gone as if they never had been.
+        """
         ...
 
     def prepare(self, application: str, *, size: int) -> None:

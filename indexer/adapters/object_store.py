@@ -117,7 +117,7 @@ class ObjectShelf:
                 return False
         return True
 
-    def confirm(self, application: str) -> None:
+    def confirm(self, application: str, data: bytes) -> None:
         """Nothing: a put that was answered is there to stay, and the folder is the list."""
 
     def prepare(self, application: str, *, size: int) -> None:  # noqa: ARG002 - nobody says how much room there is

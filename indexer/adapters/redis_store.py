@@ -2,6 +2,7 @@
 
     <namespace>:applications                                    the names of the applications
     <namespace>:{<application>}:ledger                          what is active, was active, and is kept
+    <namespace>:{<application>}:written:<sha1>                  that it had these contents, for minutes
     <namespace>:{<application>/<surface>/<version>/<place>}:…    one copy: manifest, and each file in chunks of 4 MiB
 
 Rules kept here:
@@ -10,8 +11,9 @@ Rules kept here:
    agree are one.
 2. Files are written in chunks, so that no single command holds up other clients of the server. The keys of one copy
    share a slot, so that one copy is on one server; copies spread over a cluster.
-3. What was written counts once a replica has it too, where one is connected. So a failover that loses the last moments
-   loses them whole: it cannot keep a ledger whose files are gone.
+3. What was written counts once a replica has it too, where one is connected; and the server that is asked for that,
+   which may not be the one any more that took the write, must have it. So a failover that loses the last moments loses
+   them whole, and not silently: it cannot keep a ledger whose files are gone.
 4. The list of applications is on another server of a cluster than the ledgers are, so it cannot change with them: it is
    written again, and confirmed, with every change of a ledger and every deploy that changes nothing.
 5. Everything is read from primaries.
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha1
 from itertools import islice
 from threading import Lock
@@ -31,6 +33,7 @@ from typing import Any, Final
 
 import redis
 from redis import exceptions as refusals
+from redis.client import Pipeline
 
 from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits
 from indexer.artefact import FILES, MANIFEST, MAX_FILE_BYTES
@@ -41,15 +44,23 @@ from indexer.shelf import Address, FoundLedger
 from surface.identity import is_key
 
 CHUNK_BYTES: Final = 4 * 1024 * 1024
-_NOTHING: Final = sha1(b"", usedforsecurity=False).hexdigest()
 _PROBE_MS: Final = 5_000
 _SETTLED: Final = "settled"
 _TRIES: Final = 3
 _AT_ONCE: Final = 64
-"""Chunks deleted in one command."""
-_REPLACE: Final = """
+"""Chunks deleted, or looked for, in one command."""
+_REMEMBERED_MS: Final = 300_000
+"""For how long a ledger that others have replaced is known to have been there; longer than any confirmation takes."""
+_REPLACE: Final = f"""
 if redis.sha1hex(redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
+redis.call('SET', KEYS[2], '1', 'PX', {_REMEMBERED_MS})
+return 1
+"""
+_WAS_THERE: Final = f"""
+local now = redis.sha1hex(redis.call('GET', KEYS[1]) or '')
+if now ~= ARGV[1] and redis.call('EXISTS', KEYS[2]) == 0 then return 0 end
+redis.call('SET', KEYS[2], '1', 'PX', {_REMEMBERED_MS})
 return 1
 """
 
@@ -87,22 +98,31 @@ class RedisShelf:
     def read_ledger(self, application: str) -> FoundLedger:
         """The ledger, from the primary."""
         data = self._bytes(self.ledger_name(application), ceiling=MAX_LEDGER_BYTES)
-        return FoundLedger(data=data or None, tag=sha1(data, usedforsecurity=False).hexdigest())
+        return FoundLedger(data=data or None, tag=_digest(data))
 
     def replace_ledger(self, application: str, data: bytes, *, tag: str) -> bool:
         """Compare-and-swap."""
         key = self.ledger_name(application)
         with self._link.client() as client:
-            if tag == _NOTHING:
+            if tag == _digest(b""):
                 client.sadd(self._applications, application)  # before it: what nobody lists nobody finds
-            return bool(client.eval(_REPLACE, 1, key, tag, data))
+            return bool(client.eval(_REPLACE, 2, key, self._written(application, data), tag, data))
 
-    def confirm(self, application: str) -> None:
-        """Returns when a replica has the ledger, and one the name in the list, where replicas are connected."""
-        with self._link.client() as client:
-            client.sadd(self._applications, application)
-        for slot in (application, self._applications) if self._link.place.cluster else (application,):
-            self._settle(f"{self._namespace}:{{{slot}}}:settled", "the change is made, but a failover may undo it")
+    def confirm(self, application: str, data: bytes) -> None:
+        """Returns when a replica has the ledger, and one the name in the list, where replicas are connected.
+
+        Raises `StoreUnavailableError` where the server that holds the ledger now does not know that it was there.
+        """
+        key = self.ledger_name(application)
+
+        def look(node: Pipeline) -> None:
+            node.eval(_WAS_THERE, 2, key, self._written(application, data), _digest(data))
+
+        def enlist(node: Pipeline) -> None:
+            node.sadd(self._applications, application)
+
+        self._settle(key, look, lambda found: found == [1], "the change is made, but a failover may undo it")
+        self._settle(self._applications, enlist, bool, "the change is made, but a failover may take it off the list")
 
     def prepare(self, application: str, *, size: int) -> None:
         """Writes and deletes a key; raises `StoreError` where the server may evict, or has no room by its own count."""
@@ -130,7 +150,16 @@ class RedisShelf:
                 for key, data in batch:
                     pipeline.set(key, data)
                 pipeline.execute()
-        self._settle(self._key(address, _SETTLED), "nothing is activated")
+        keys = [key for name, data in files.items() for key in self._keys(address, name, size=len(data))]
+        settled = self._key(address, _SETTLED)
+
+        def look(node: Pipeline) -> None:
+            node.set(settled, b"1")
+            for at in range(0, len(keys), _AT_ONCE):
+                node.exists(*keys[at : at + _AT_ONCE])
+
+        # Their place is nobody else's, so what is there is what was written.
+        self._settle(settled, look, lambda found: sum(found[1:]) == len(keys), "nothing is activated")
 
     def read(self, address: Address, name: str, *, ceiling: int) -> bytes | None:
         """A file, chunk after chunk; None where its first one is missing."""
@@ -193,6 +222,9 @@ class RedisShelf:
     def _activations(self) -> str:
         return f"{self._namespace}:activations"
 
+    def _written(self, application: str, data: bytes) -> str:
+        return f"{self._namespace}:{{{application}}}:written:{_digest(data)}"
+
     def _key(self, address: Address, name: str, chunk: int = 0) -> str:
         copy = f"{address.application}/{address.surface}/{address.version}/{address.place}"
         return f"{self._namespace}:{{{copy}}}:{name}:{chunk}"
@@ -217,24 +249,33 @@ class RedisShelf:
         with self._link.client() as client:
             return bool(client.exists(key))
 
-    def _settle(self, key: str, otherwise: str) -> None:
-        """Returns when a replica of the server that holds `key` has all that was written there before."""
+    def _settle(
+        self, key: str, look: Callable[[Pipeline], None], is_there: Callable[[list[Any]], bool], otherwise: str
+    ) -> None:
+        """Returns when a replica of the server that holds `key` now has all that was written there before.
+
+        `look` writes something there and asks for what was written, and `is_there` judges the answers: a failover may
+        have put another server in charge since.
+        """
         wait_s = self._link.waits.replica_s
         for left in reversed(range(_TRIES)):
             try:
                 with self._link.node(key) as node:
-                    if not int(_asked(node, "replication").get("connected_slaves", 0)):
-                        return
+                    replicas = int(_asked(node, "replication").get("connected_slaves", 0))
                     with node.pipeline(transaction=False) as pipeline:
-                        # WAIT is about the writes of its own connection, and what came before them.
-                        pipeline.set(key, b"1")
-                        pipeline.execute_command("WAIT", 1, round(wait_s * 1000))  # type: ignore[no-untyped-call]
-                        _, replicas = pipeline.execute()
+                        look(pipeline)
+                        if replicas:
+                            # WAIT is about the writes of its own connection, and what came before them.
+                            pipeline.execute_command("WAIT", 1, round(wait_s * 1000))  # type: ignore[no-untyped-call]
+                        answers = pipeline.execute()
             except StoreUnavailableError:
                 if not left:
                     raise
                 continue
-            if not replicas:
+            confirmed = not replicas or answers.pop()
+            if not is_there(answers):
+                raise StoreUnavailableError(f"{self.name}: a failover has undone what was written; try again")
+            if not confirmed:
                 raise StoreUnavailableError(
                     f"{self.name}: no replica has confirmed a write within {wait_s:g} s: {otherwise}; "
                     "see how the replicas are, and try again"
@@ -253,6 +294,10 @@ def _batches(chunks: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, by
             batch, weight = [], 0
     if batch:
         yield batch
+
+
+def _digest(data: bytes) -> str:
+    return sha1(data, usedforsecurity=False).hexdigest()
 
 
 def _asked(node: redis.Redis, section: str) -> Mapping[str, Any]:

@@ -81,7 +81,7 @@ def test_an_application_counts_once_a_replica_of_the_list_has_its_name(cluster: 
     replica = cluster.replica_of(listed)
     replica.stop(signal.SIGSTOP)
     try:
-        with pytest.raises(StoreUnavailableError, match="a failover may undo it"):
+        with pytest.raises(StoreUnavailableError, match="a failover may take it off the list"):
             store.activate(release(one), expected=None, at=NOW)
     finally:
         replica.stop(signal.SIGCONT)
