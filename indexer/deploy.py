@@ -123,9 +123,8 @@ def deploy(
     if not dry_run:
         with _step(progress, "activating"):
             expected = active.id if active is not None else None
-            switching(release, expected)
             # Also where it is active already: it may not be any more.
-            make_active(store, release, expected=expected, at=now())
+            make_active(store, release, expected=expected, at=now(), switching=switching)
     return DeployResult(
         application=catalog.application,
         deploy=catalog.deploy,

@@ -134,7 +134,10 @@ class StoreUnavailableError(StoreError):
 
 
 class ActivationConflictError(IndexerError):
-    """The active release is not the one this activation was prepared against; nothing was changed."""
+    """The active release is not the one this activation was prepared against, or not any more without a break.
+
+    This call has changed nothing; one before it, whose answer was lost, may have: the ledger's history says.
+    """
 
     def __init__(self, *, application: str, expected: str | None, found: str | None) -> None:
         self.application = application
@@ -142,10 +145,16 @@ class ActivationConflictError(IndexerError):
         """The release id that should have been active; None for no release."""
         self.found = found
         """The release id that is active."""
-        super().__init__(
-            f"application {application}: expected {expected or 'no release'} to be active and found "
-            f"{found or 'no release'}; another deploy was faster, so deploy again"
-        )
+        if found == expected:
+            said = (
+                f"{found or 'no release'} is active again, after others were in between; see status, and deploy again"
+            )
+        else:
+            said = (
+                f"expected {expected or 'no release'} to be active and found {found or 'no release'}; another deploy "
+                "was faster, so deploy again"
+            )
+        super().__init__(f"application {application}: {said}")
 
 
 def kind_of(error: Exception) -> str:

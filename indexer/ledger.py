@@ -21,7 +21,7 @@ Not done here: where a ledger is kept, and where the bytes are (`ports.ArtefactS
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
@@ -139,6 +139,14 @@ class Ledger(BaseModel):
         """The kept version of a surface."""
         return next((one for one in self.versions if (one.surface, one.version) == (surface, version)), None)
 
+    def since(self, earlier: Ledger) -> tuple[Activation, ...]:
+        """The activations after those of an earlier ledger of the application; all it has where it has none of them."""
+        before, now = earlier.activations, self.activations
+        known = next(
+            many for many in range(min(len(before), len(now)), -1, -1) if before[len(before) - many :] == now[:many]
+        )
+        return now[known:]
+
     def announced(self, manifest: IndexManifest, *, at: datetime, place: str) -> Ledger:
         """With a copy that is about to be written."""
         copy = Copy(surface=manifest.surface, version=manifest.version, place=place, since=moment(at))
@@ -178,14 +186,21 @@ class Ledger(BaseModel):
         needless = tuple(one for one in self.writing if one.place == place)
         return self.model_copy(update={"writing": writing, "leaving": (*self.leaving, *needless)})
 
-    def activated(self, release: Release, *, expected: str | None, at: datetime) -> Ledger:
+    def activated(
+        self,
+        release: Release,
+        *,
+        expected: str | None,
+        at: datetime,
+        history: Sequence[Activation] | None = None,
+    ) -> Ledger:
         """With another release active; the same ledger where it is active already.
 
-        Raises `ActivationConflictError` where the active one is not `expected`, `NotPublishedError` where a version
-        of the release is not published, or not any more.
+        Raises `ActivationConflictError` where the active one is not `expected`, or where there is a `history` and the
+        activations are not those; `NotPublishedError` where a version of the release is not published, or not any more.
         """
         found = self.active.id if self.active is not None else None
-        if found != expected:
+        if found != expected or (history is not None and tuple(history) != self.activations):
             raise ActivationConflictError(application=self.application, expected=expected, found=found)
         there = {(one.surface, one.version) for one in self.versions}
         missing = sorted(_named_by([release]) - there)

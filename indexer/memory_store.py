@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from threading import Condition
 
 from indexer.artefact import Artefact
 from indexer.errors import StoreError
-from indexer.ledger import Ledger, Pruning, empty_ledger
+from indexer.ledger import Activation, Ledger, Pruning, empty_ledger
 from indexer.release import Release
 
 
@@ -54,10 +55,18 @@ class MemoryStore:
         artefact.verify()
         return artefact
 
-    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+    def activate(
+        self,
+        release: Release,
+        *,
+        expected: str | None,
+        at: datetime,
+        history: Sequence[Activation] | None = None,
+    ) -> None:
         """Compare-and-swap of the active release; raises `ActivationConflictError`, `NotPublishedError`."""
         with self._changed:
-            ledger = self.ledger(release.application).activated(release, expected=expected, at=at)
+            ledger = self.ledger(release.application)
+            ledger = ledger.activated(release, expected=expected, at=at, history=history)
             self._ledgers[release.application] = ledger
             self._activations += 1
             self._changed.notify_all()

@@ -18,12 +18,12 @@ Not done here: the bytes (`shelf.Shelf`), and what may be activated or pruned (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_artefact
 from indexer.errors import ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
-from indexer.ledger import MAX_LEDGER_BYTES, Copy, KeptVersion, Ledger, Pruning, empty_ledger, read_ledger
+from indexer.ledger import MAX_LEDGER_BYTES, Activation, Copy, KeptVersion, Ledger, Pruning, empty_ledger, read_ledger
 from indexer.release import Release
 from indexer.shelf import Address, Shelf
 
@@ -100,7 +100,14 @@ class PlacedStore:
             f"{self._shelf.name}: application {application}, surface {surface}: version {version} is not in the store"
         )
 
-    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+    def activate(
+        self,
+        release: Release,
+        *,
+        expected: str | None,
+        at: datetime,
+        history: Sequence[Activation] | None = None,
+    ) -> None:
         """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
         conflict: ActivationConflictError | None = None
 
@@ -108,7 +115,7 @@ class PlacedStore:
             nonlocal conflict
             conflict = None
             try:
-                return ledger.activated(release, expected=expected, at=at)
+                return ledger.activated(release, expected=expected, at=at, history=history)
             except ActivationConflictError as found:
                 if found.found != release.id:
                     raise

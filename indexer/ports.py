@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.artefact import Artefact, IndexManifest
-from indexer.ledger import Ledger, Pruning
+from indexer.ledger import Activation, Ledger, Pruning
 from indexer.release import Release
 
 
@@ -122,11 +122,21 @@ class ArtefactStore(Protocol):
         """
         ...
 
-    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+    def activate(
+        self,
+        release: Release,
+        *,
+        expected: str | None,
+        at: datetime,
+        history: Sequence[Activation] | None = None,
+    ) -> None:
         """Makes a release the active one, if the active one is still `expected` (a release id, or None for none).
 
+        With a `history`, which is a ledger's `activations`, only if nothing was activated since: so whoever repeats a
+        call whose answer was lost does not undo what others have done meanwhile, not even where they went back.
         All surfaces of the release switch together. Raises `indexer.errors.ActivationConflictError` where another
-        one is active, `indexer.errors.NotPublishedError` where a version of it is not in the store: publish it again.
+        one is active or was, `indexer.errors.NotPublishedError` where a version of it is not in the store: publish it
+        again.
         """
         ...
 

@@ -23,14 +23,14 @@ from indexer.ledger import Ledger
 from indexer.ports import ArtefactStore
 from indexer.release import Release
 
-Switching: TypeAlias = Callable[[Release, "str | None"], None]
-"""Told of a release that may become active from now on, and of the id of the one that it is to replace."""
+Switching: TypeAlias = Callable[[Release, Ledger], None]
+"""Told of a release that may become active from now on, and of what the ledger is before that."""
 
 SHORTEST_PREFIX = 6
 """Digits of a release's id that are enough to ask for it, where no other kept one begins with them."""
 
 
-def ignored(release: Release, expected: str | None) -> None:
+def ignored(release: Release, before: Ledger) -> None:
     """A `Switching` that nobody hears."""
 
 
@@ -67,9 +67,17 @@ def previous_release(ledger: Ledger) -> Release:
     return ledger.releases[1]
 
 
-def switch(store: ArtefactStore, ledger: Ledger, release: Release, *, now: Callable[[], datetime]) -> Switched:
+def switch(
+    store: ArtefactStore,
+    ledger: Ledger,
+    release: Release,
+    *,
+    now: Callable[[], datetime],
+    switching: Switching = ignored,
+) -> Switched:
     """Makes a kept release the active one, if the active one is still that of `ledger`.
 
+    `switching` is called once everything is proved, just before the switch.
     Raises `ActivationConflictError` where a third one is active meanwhile, `ArtefactError` and `StoreError` where a
     version of the release is not sound; what was active is active then.
     """
@@ -77,17 +85,22 @@ def switch(store: ArtefactStore, ledger: Ledger, release: Release, *, now: Calla
     if release.id != active:
         for surface in sorted(release.surfaces):
             sound_version(store, release, surface)
-    make_active(store, release, expected=active, at=now())
+    make_active(store, release, expected=active, at=now(), switching=switching)
     return Switched(release=release, previous=active)
 
 
-def make_active(store: ArtefactStore, release: Release, *, expected: str | None, at: datetime) -> None:
+def make_active(
+    store: ArtefactStore, release: Release, *, expected: str | None, at: datetime, switching: Switching = ignored
+) -> None:
     """Activates a release; that it is active already, because a twin was faster or an answer was lost, is as good.
 
-    Raises `ActivationConflictError` where another release is active, and what the store raises.
+    Raises `ActivationConflictError` where another release is active, or was once the switch had begun; and what the
+    store raises. `switching` is called just before the switch.
     """
+    before = store.ledger(release.application)
+    switching(release, before)
     try:
-        store.activate(release, expected=expected, at=at)
+        store.activate(release, expected=expected, at=at, history=before.activations)
     except ActivationConflictError as conflict:
         if conflict.found != release.id:
             raise

@@ -17,7 +17,7 @@ from indexer.errors import (
 )
 from indexer.table import counted, short, table
 from models.errors import ModelError
-from surface.errors import CatalogError
+from surface.errors import CatalogError, ToolSurfaceError
 
 SHOWN_REFUSALS = 20
 
@@ -89,10 +89,12 @@ def deploy_json(result: DeployResult, read: ReadCatalog, *, seconds: float) -> d
 
 
 def told(error: BaseException) -> str:
-    """What a person is told of what ended a command."""
+    """What a person is told of what ended a command; of what nobody foresaw only the kind, as it may quote anything."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
-    return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
+    if isinstance(error, ToolSurfaceError | ModelError):
+        return str(error)
+    return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
 
 
 def failure_json(error: BaseException) -> dict[str, Any]:

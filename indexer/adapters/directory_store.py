@@ -24,16 +24,17 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from indexer.adapters.directory_files import make_folder, read, remove, sync_folder, told_as_store_errors, write
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, read_artefact
 from indexer.errors import ArtefactError, NotPublishedError, StoreError
 from indexer.folder_name import folder_of, key_of
-from indexer.ledger import MAX_LEDGER_BYTES, Ledger, Pruning, empty_ledger, read_ledger
+from indexer.ledger import MAX_LEDGER_BYTES, Activation, Ledger, Pruning, empty_ledger, read_ledger
 from indexer.release import Release
 
 _LEDGER = "ledger.json"
@@ -124,14 +125,21 @@ class DirectoryStore:
                     raise
         raise StoreError(f"{folder}: version {version} of surface {surface} was pruned or replaced while it was read")
 
-    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+    def activate(
+        self,
+        release: Release,
+        *,
+        expected: str | None,
+        at: datetime,
+        history: Sequence[Activation] | None = None,
+    ) -> None:
         """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
         home = self._home(release.application)
         if release.id == expected:
-            self._activated(release, expected=expected, at=at)
+            self._activated(release, expected=expected, at=at, history=history)
             return  # it is active, and to say so needs no right to write
         with told_as_store_errors(home), self._writing(release.application) as staging:
-            self._replace(self._activated(release, expected=expected, at=at), staging)
+            self._replace(self._activated(release, expected=expected, at=at, history=history), staging)
 
     def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
         """Deletes what `Ledger.pruned` takes away, and what no ledger names; raises `StoreError`, `ArtefactError`."""
@@ -154,8 +162,8 @@ class DirectoryStore:
         while self._glance() == before and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK_S))
 
-    def _activated(self, release: Release, *, expected: str | None, at: datetime) -> Ledger:
-        ledger = self.ledger(release.application).activated(release, expected=expected, at=at)
+    def _activated(self, release: Release, **how: Any) -> Ledger:
+        ledger = self.ledger(release.application).activated(release, **how)
         missing = [
             (surface, released.version)
             for surface, released in sorted(release.surfaces.items())

@@ -6,13 +6,14 @@
 Rules kept here:
 
 1. Only `StoreUnavailableError` is waited for: whatever else is wrong does not mend itself.
-2. Every call may be made again, as the port says: an activation whose answer was lost finds itself active.
+2. Every call may be made again, as the port says: an activation whose answer was lost finds itself active, and one with
+   a `history` undoes nothing that others did after it.
 3. Whoever waits is told so, once for each time the store is away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -20,7 +21,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_bef
 
 from indexer.artefact import Artefact
 from indexer.errors import StoreUnavailableError
-from indexer.ledger import Ledger, Pruning
+from indexer.ledger import Activation, Ledger, Pruning
 from indexer.ports import ArtefactStore
 from indexer.release import Release
 
@@ -67,9 +68,16 @@ class PatientStore:
         """See the port."""
         return self._waiting(self._store.load, application, surface, version)
 
-    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
+    def activate(
+        self,
+        release: Release,
+        *,
+        expected: str | None,
+        at: datetime,
+        history: Sequence[Activation] | None = None,
+    ) -> None:
         """See the port; the conflict with itself after an answer that was lost is `releases.make_active`'s matter."""
-        self._waiting(self._store.activate, release, expected=expected, at=at)
+        self._waiting(self._store.activate, release, expected=expected, at=at, history=history)
 
     def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
         """See the port."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
 
-from indexer.errors import ActivationConflictError, IndexerError, NotPublishedError
+from indexer.errors import IndexerError
+from indexer.ledger import Ledger
 from indexer.ports import ArtefactStore
 from indexer.release import Release
 from indexer.report import failure_json, told
 from indexer.table import short
-from surface.adapters.command_line import CommandFailedError, print_json
-
-_CHANGED_NOTHING: Final = (ActivationConflictError, NotPublishedError)
+from surface.adapters.command_line import CommandFailedError, WrongUseError, print_json
 
 
 class SwitchedError(CommandFailedError):
@@ -26,9 +24,11 @@ class Standing:
     """What a failed switch has left."""
 
     switched: bool | None
-    """None where that cannot be known."""
+    """Whether the release became active, though others may have replaced it since; None where that cannot be known."""
     active: str | None = None
     """The id of the release that is active now; None for none, and where it is not known or was not asked."""
+    release: str | None = None
+    """The id of the release that was to become active; None where it had not come to that."""
 
 
 class Attempt:
@@ -37,29 +37,34 @@ class Attempt:
     def __init__(self) -> None:
         self._asked: Callable[[], Standing] = lambda: Standing(switched=False)
 
-    def begins(self, store: ArtefactStore, release: Release, expected: str | None) -> None:
-        """From now on the release may become active, in the place of `expected`."""
+    def begins(self, store: ArtefactStore, release: Release, before: Ledger) -> None:
+        """From now on the release may become active, in the place of the one that is in the ledger `before`."""
 
         def ask() -> Standing:
-            if release.id == expected:
-                return Standing(switched=False, active=expected)
-            active = store.active(release.application)
-            found = active.id if active is not None else None
-            return Standing(switched={release.id: True, expected: False}.get(found), active=found)
+            if before.active is not None and before.active.id == release.id:
+                return Standing(switched=False, active=release.id, release=release.id)
+            now = store.ledger(release.application)
+            # Not only what is active: the next deploy may have replaced it already.
+            return Standing(
+                switched=any(line.release == release.id for line in now.since(before)),
+                active=now.active.id if now.active is not None else None,
+                release=release.id,
+            )
 
         self._asked = ask
 
     @contextmanager
-    def accounted_for(self, *, failures: tuple[type[Exception], ...], as_json: bool) -> Iterator[None]:
+    def accounted_for(self, *, as_json: bool) -> Iterator[None]:
         """Around all that a command does, its output included.
 
         Tells as JSON what failed, and raises `SwitchedError` in the place of whatever was raised after the switch.
         """
-        ending: tuple[type[BaseException], ...] = (*failures, KeyboardInterrupt, OSError)
         try:
             yield
-        except ending as error:
-            standing = self._standing(error)
+        except WrongUseError:
+            raise  # before anything was begun, and told to a person alone
+        except BaseException as error:  # also what nobody foresaw: its exit code is a promise too
+            standing = self._standing()
             if as_json:
                 with suppress(OSError):  # the output may be what failed
                     print_json(failure_json(error) | {"switched": standing.switched, "active": standing.active})
@@ -67,9 +72,7 @@ class Attempt:
                 raise
             raise SwitchedError(f"{told(error)}; {_sentence(standing)}") from error
 
-    def _standing(self, error: BaseException) -> Standing:
-        if isinstance(error, _CHANGED_NOTHING):
-            return Standing(switched=False)
+    def _standing(self) -> Standing:
         try:
             return self._asked()
         except (IndexerError, KeyboardInterrupt):
@@ -77,8 +80,9 @@ class Attempt:
 
 
 def _sentence(standing: Standing) -> str:
-    if standing.switched:
+    if standing.switched and standing.active == standing.release:
         return f"release {short(standing.active)} is active nevertheless"
-    if standing.active is not None:
-        return f"release {short(standing.active)}, of another deploy, is active; whether this one was cannot be told"
+    if standing.switched:
+        became = f"release {short(standing.release)} became active and was replaced"
+        return f"{became}: release {short(standing.active)} is"
     return "whether the release is active cannot be told now; ask status"

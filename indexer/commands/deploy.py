@@ -63,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise WrongUseError("--no-cache, --cache: one or the other")
     started = time.monotonic()
     attempt = Attempt()
-    with attempt.accounted_for(failures=FAILURES, as_json=arguments.json):
+    with attempt.accounted_for(as_json=arguments.json):
         read = _read(arguments)
         for line in refusal_lines(read):
             say(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 
 from indexer.commands.arguments import add_application, add_store, application_of, now, store_of
 from indexer.commands.attempt import Attempt, SwitchedError
@@ -41,13 +42,13 @@ def _rollback(arguments: argparse.Namespace) -> int:
 
 def _switch(arguments: argparse.Namespace, choose: Callable[[Ledger], Release]) -> int:
     attempt = Attempt()
-    with attempt.accounted_for(failures=_FAILURES, as_json=arguments.json):
+    with attempt.accounted_for(as_json=arguments.json):
         store = store_of(arguments)
         application = application_of(arguments, store)
         ledger = store.ledger(application)
         release = choose(ledger)
-        attempt.begins(store, release, ledger.active.id if ledger.active is not None else None)
-        _tell(application, switch(store, ledger, release, now=now), as_json=arguments.json)
+        switched = switch(store, ledger, release, now=now, switching=partial(attempt.begins, store))
+        _tell(application, switched, as_json=arguments.json)
     return DONE
 
 

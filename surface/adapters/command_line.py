@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from surface._version import __version__
 
 GROUP = "toolsurface.commands"
 DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+
+# What the bytes of a file's name become that are no text, and no output can take.
+_NO_TEXT, _INSTEAD = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
 
 # Which extra brings a part, for the one who asks for a part that is not installed.
 _PARTS = ("surface", "indexer", "selector", "models")
@@ -57,12 +61,12 @@ class Command:
 def say(message: str) -> None:
     """One line for the person at the terminal, on standard error."""
     if sys.stderr is not None:  # a daemon may have closed it, and print would then use standard output
-        print(message, file=sys.stderr, flush=True)
+        print(_NO_TEXT.sub(_INSTEAD, message), file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
-    """The command's result as one JSON object on standard output."""
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+    """The command's result as one JSON object on standard output; what is no text, as in a file's name, is U+FFFD."""
+    print(_NO_TEXT.sub(_INSTEAD, json.dumps(value, ensure_ascii=False, allow_nan=False)), flush=True)
 
 
 def run(commands: Sequence[Command], prog: str, argv: Sequence[str] | None = None) -> int:

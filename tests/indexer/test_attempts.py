@@ -15,14 +15,16 @@ from typing import Any
 import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
+from indexer.artefact import Artefact
 from indexer.commands import deploy as deploy_command
+from indexer.commands import switch as switch_command
 from indexer.commands.attempt import Attempt
 from indexer.deploying import deploy_catalog
-from indexer.errors import IndexerError, StoreUnavailableError
+from indexer.errors import ActivationConflictError, StoreUnavailableError
+from indexer.ledger import Ledger
 from indexer.memory_store import MemoryStore
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress
-from indexer.release import Release
 from surface.adapters.command_line import run
 from tests.indexer.samples import EMBEDDER, NOW, artefact, catalog_json, release, tool_json
 
@@ -38,8 +40,8 @@ sys.exit(run((deploy.DEPLOY,), "toolsurface", sys.argv[1:]))
 """
 
 
-def serving(*parts: Any) -> MemoryStore:
-    store = MemoryStore()
+def serving(*parts: Any, store: MemoryStore | None = None) -> MemoryStore:
+    store = store or MemoryStore()
     for one in (OLD, NEW, OTHER):
         store.publish(one, at=NOW)
     for one in parts:
@@ -54,19 +56,29 @@ def end(store: ArtefactStore, error: BaseException, capsys: pytest.CaptureFixtur
 
     attempt = Attempt()
     if begun:
-        attempt.begins(store, release(NEW), release(OLD).id)
-    with pytest.raises(BaseException) as caught, attempt.accounted_for(failures=(IndexerError,), as_json=True):  # noqa: PT011 - which one it is, is the question
+        attempt.begins(store, release(NEW), serving(OLD).ledger("app"))
+    with pytest.raises(BaseException) as caught, attempt.accounted_for(as_json=True):  # noqa: PT011 - which one it is, is the question
         fail()
     told = json.loads(capsys.readouterr().out)
     return (caught.value is error, told["switched"], told["active"], str(caught.value))
 
 
 class Away(MemoryStore):
-    def active(self, application: str) -> Release | None:
+    def ledger(self, application: str) -> Ledger:
         raise StoreUnavailableError("the store is away")
 
 
-@pytest.mark.parametrize("error", [StoreUnavailableError("no answer"), KeyboardInterrupt(), OSError(28, "No space")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreUnavailableError("no answer"),
+        ActivationConflictError(application="app", expected="1" * 32, found="2" * 32),
+        KeyboardInterrupt(),
+        OSError(28, "No space"),
+        MemoryError(),
+        ValueError("whatever a library did not foresee"),
+    ],
+)
 def test_what_ends_a_switch_is_told_with_what_is_active(
     error: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,12 +88,43 @@ def test_what_ends_a_switch_is_told_with_what_is_active(
     *told, words = end(serving(OLD, NEW), error, capsys)
     assert told == [False, True, new]
     assert words.endswith(f"; release {new[:12]} is active nevertheless")
-    *told, words = end(serving(OLD, OTHER), error, capsys)
-    assert told == [False, None, other]
-    assert words.endswith("whether this one was cannot be told")
+    assert end(serving(OLD, OTHER), error, capsys)[:3] == (True, False, other)
+    *told, words = end(serving(OLD, NEW, OTHER), error, capsys)
+    assert told == [False, True, other]
+    assert words.endswith(f"; release {new[:12]} became active and was replaced: release {other[:12]} is")
     *told, words = end(Away(), error, capsys)
     assert told == [False, None, None]
     assert words.endswith("cannot be told now; ask status")
+
+
+def test_what_nobody_foresaw_is_told_by_its_kind_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    *_, words = end(serving(OLD, NEW), ValueError("list my overdue invoices"), capsys)
+    assert words == f"ValueError; release {release(NEW).id[:12]} is active nevertheless"
+
+
+def test_the_name_of_a_file_that_is_no_text_is_told_nevertheless(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["deploy", "\udcff.json", "--store", "x", "--json"]
+    assert run((deploy_command.DEPLOY,), "toolsurface", arguments) == 1
+    assert "\ufffd.json" in json.loads(capsys.readouterr().out)["error"]
+
+
+class AwayOnceItIsRead(MemoryStore):
+    """Holds every version, and goes away for good when the first of them is asked for."""
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        self.ledger = self.load  # type: ignore[assignment,method-assign]
+        raise StoreUnavailableError("the store is away")
+
+
+def test_going_back_to_what_cannot_be_read_has_changed_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = serving(OLD, NEW, store=AwayOnceItIsRead())
+    monkeypatch.setattr(switch_command, "store_of", lambda _: store)
+    assert run((switch_command.ROLLBACK,), "toolsurface", ["rollback", "--store", "x", "--json"]) == 1
+    said = capsys.readouterr()
+    assert json.loads(said.out)["switched"] is False
+    assert said.err == "toolsurface rollback: the store is away\n"
 
 
 @pytest.fixture

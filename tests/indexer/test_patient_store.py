@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
 from itertools import count, pairwise
+from typing import Any
 
 import pytest
 from tenacity import RetryCallState, Retrying
 
 from indexer.adapters.patient_store import BETWEEN, STOP, WAIT_S, PatientStore
-from indexer.errors import StoreError, StoreUnavailableError
+from indexer.errors import ActivationConflictError, StoreError, StoreUnavailableError
 from indexer.memory_store import MemoryStore
 from indexer.release import Release
 from indexer.releases import make_active
@@ -42,11 +43,13 @@ class Leaving(MemoryStore):
     def __init__(self, times: int, error: type[StoreError] = StoreUnavailableError) -> None:
         super().__init__()
         self.left, self._error = times, error
+        self.meanwhile: Callable[[], None] = lambda: None
 
-    def activate(self, release: Release, *, expected: str | None, at: datetime) -> None:
-        super().activate(release, expected=expected, at=at)
+    def activate(self, release: Release, **how: Any) -> None:
+        super().activate(release, **how)
         self.left -= 1
         if self.left >= 0:
+            self.meanwhile()
             raise self._error("no answer")
 
 
@@ -57,6 +60,19 @@ def test_an_activation_whose_answer_is_lost_is_found_to_have_happened() -> None:
     assert store.active("app") == release(one)
     assert len(store.ledger("app").activations) == 1
     assert said == ["no answer; waiting for it, up to 120 s"]
+
+
+def test_an_activation_whose_answer_is_lost_does_not_undo_that_somebody_went_back_meanwhile() -> None:
+    store, old, new = Leaving(0), artefact("old"), artefact("new")
+    for one in (old, new):
+        store.publish(one, at=NOW)
+    store.activate(release(old), expected=None, at=NOW)
+    store.left = 1
+    store.meanwhile = lambda: MemoryStore.activate(store, release(old), expected=release(new).id, at=NOW)
+    with pytest.raises(ActivationConflictError, match="is active again, after others were in between"):
+        make_active(PatientStore(store), release(new), expected=release(old).id, at=NOW)
+    assert store.active("app") == release(old)
+    assert [line.release for line in store.ledger("app").activations] == [release(one).id for one in (old, new, old)]
 
 
 def test_what_does_not_mend_itself_is_not_waited_for() -> None:

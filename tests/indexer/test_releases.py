@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -33,19 +34,19 @@ class _StoreOfTwo(MemoryStore):
 class _AnswerLost(_StoreOfTwo):
     """The client tries a compare-and-swap again whose answer was lost."""
 
-    def activate(self, release_: Release, *, expected: str | None, at: datetime) -> None:
-        super().activate(release_, expected=expected, at=at)
-        super().activate(release_, expected=expected, at=at)
+    def activate(self, release_: Release, **how: Any) -> None:
+        super().activate(release_, **how)
+        super().activate(release_, **how)
 
 
 class _AnotherWasFaster(_StoreOfTwo):
     """A third release becomes active just before ours."""
 
-    def activate(self, release_: Release, *, expected: str | None, at: datetime) -> None:
+    def activate(self, release_: Release, **how: Any) -> None:
         third = artefact("third")
-        self.publish(third, at=at)
-        super().activate(release(third), expected=expected, at=at)
-        super().activate(release_, expected=expected, at=at)
+        self.publish(third, at=NOW)
+        super().activate(release(third), **how)
+        super().activate(release_, **how)
 
 
 def test_going_back_has_succeeded_where_only_the_answer_was_lost() -> None:
