@@ -40,7 +40,7 @@ from indexer.contents import read_contents
 from indexer.deployed import DeployedSurface, DeployResult, deployed_surface
 from indexer.document import Document, documents_of
 from indexer.embedding import AT_ONCE, Vectors, embed
-from indexer.errors import ArtefactError, CanaryError, CanaryFailure, StoreError
+from indexer.errors import ArtefactError, CanaryError, CanaryFailure, StoreError, StoreUnavailableError
 from indexer.ports import ArtefactStore, Rehearsal, VectorCache, VectorStore
 from indexer.progress import Progress, silent
 from indexer.release import Release, ReleasedSurface
@@ -160,8 +160,10 @@ def _standing(active: Release | None, store: ArtefactStore) -> Mapping[str, Arte
             read_contents(artefact)
         except ArtefactError:
             continue  # built anew from the catalog, and reported as repaired
+        except StoreUnavailableError:
+            raise  # a copy that is away is not gone: its server may be another one than the ledger's
         except StoreError:
-            store.active(active.application)  # a store that is away is no version that is gone: this raises
+            store.active(active.application)  # nor is one of a store that tells nobody that it is away: this raises
             continue
         standing[key] = artefact
     return standing

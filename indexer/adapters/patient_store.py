@@ -1,7 +1,7 @@
 """A store around another one that waits for it while it is away.
 
     tries    at once, then after 0.5, 1, 2, 4 and from then on every 5 seconds
-    budget   `WAIT_S` for each call, counted from its first try; a try takes a minute at most (see the adapters)
+    budget   `WAIT_S` for each call, counted from the end of its first try, however long that took
 
 Rules kept here:
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_before_delay, wait_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential
 
 from indexer.artefact import Artefact
 from indexer.errors import StoreUnavailableError
@@ -28,7 +28,6 @@ from indexer.release import Release
 WAIT_S: Final = 120.0
 """Outlasts a store that is away for 30 seconds and whose every try takes a minute to fail."""
 BETWEEN: Final = wait_exponential(multiplier=0.5, max=5.0)
-STOP: Final = stop_before_delay
 
 T = TypeVar("T")
 
@@ -96,6 +95,21 @@ class PatientStore:
         raise AssertionError("the last try raises")
 
 
+class GivingUp:
+    """Says of one call after each try that failed whether it was the last: another one would begin too late."""
+
+    def __init__(self, wait_s: float) -> None:
+        """`wait_s`: for how long tries may begin once the first one has failed, in seconds."""
+        self._wait_s = wait_s
+        self._failed: float | None = None
+
+    def __call__(self, state: RetryCallState) -> bool:
+        """For tenacity, whose own rules count from the beginning of the first try, and an upload may take minutes."""
+        ended = state.outcome_timestamp or 0.0
+        self._failed = ended if self._failed is None else self._failed
+        return ended - self._failed + state.upcoming_sleep >= self._wait_s
+
+
 def _tries(wait_s: float, tell: Callable[[str], None]) -> Retrying:
     def told(state: RetryCallState) -> None:
         if state.attempt_number == 1 and state.outcome is not None:
@@ -104,7 +118,7 @@ def _tries(wait_s: float, tell: Callable[[str], None]) -> Retrying:
     return Retrying(
         retry=retry_if_exception_type(StoreUnavailableError),
         wait=BETWEEN,
-        stop=STOP(wait_s),
+        stop=GivingUp(wait_s),
         before_sleep=told,
         reraise=True,
     )

@@ -9,10 +9,11 @@ import pytest
 
 from indexer.artefact import Artefact
 from indexer.deploy import deploy
-from indexer.errors import ActivationConflictError, ArtefactError, StoreError
+from indexer.errors import ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
 from indexer.memory_store import MemoryStore
 from indexer.release import Release
 from surface.errors import ToolSurfaceError
+from tests.indexer import samples
 from tests.indexer.embedders import Interrupted, Listening
 from tests.indexer.samples import EMBEDDER, NOW, artefact, catalog, release, tool
 
@@ -36,11 +37,11 @@ class RacingStore(MemoryStore):
         super().__init__()
         self.winner = winner
 
-    def activate(self, release_: Release, **how: Any) -> None:
+    def activate(self, release: Release, **how: Any) -> None:
         if self.winner is not None:
             self.publish(self.winner, at=NOW)
-            super().activate(release(self.winner), **how)
-        super().activate(release_, **how)
+            super().activate(samples.release(self.winner), **how)
+        super().activate(release, **how)
 
 
 def test_a_deploy_activates_one_version_for_each_surface() -> None:
@@ -235,6 +236,26 @@ def test_a_store_that_goes_away_is_not_taken_for_one_that_lost_its_versions() ->
     store.going = True
     with pytest.raises(StoreError, match="away"):
         deploy(catalog(reader=[tool("b")]), embedder=embedder, store=store, now=now)
+    assert not embedder.batches
+
+
+class ShardAwayStore(MemoryStore):
+    """A store whose ledger answers, and the server of one copy does not, once it is told to."""
+
+    away: str | None = None
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        if surface == self.away:
+            raise StoreUnavailableError("the server of this copy is away")
+        return super().load(application, surface, version)
+
+
+def test_a_copy_that_is_away_is_not_taken_for_one_that_is_gone() -> None:
+    store, embedder, both = ShardAwayStore(), Listening(), catalog(reader=[tool("a")], writer=[tool("b")])
+    deploy(both, embedder=EMBEDDER, store=store, now=now)
+    store.away = "reader"
+    with pytest.raises(StoreUnavailableError):
+        deploy(both, embedder=embedder, store=store, now=now)
     assert not embedder.batches
 
 

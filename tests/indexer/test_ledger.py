@@ -49,16 +49,15 @@ def test_any_json_in_any_field_gives_a_ledger_or_an_artefact_error(field: str, v
 
 @given(before=st.integers(0, 6), after=st.integers(0, 12))
 def test_what_was_activated_since_an_earlier_moment_is_told_as_far_as_it_is_kept(before: int, after: int) -> None:
-    ledger = empty_ledger("app").published(ONE.manifest, at=NOW).published(OTHER.manifest, at=NOW)
+    ledger = earlier = empty_ledger("app").published(ONE.manifest, at=NOW).published(OTHER.manifest, at=NOW)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rules, "KEPT_ACTIVATIONS", 5)
         for number in range(before + after):
-            if number == before:
-                earlier = ledger
             active, one = ledger.active, release((ONE, OTHER)[number % 2])
             at = NOW + timedelta(minutes=number)
             ledger = ledger.activated(one, expected=active.id if active else None, at=at)
-    later = [one.at for one in ledger.since(earlier if after else ledger)]
+            earlier = ledger if number < before else earlier
+    later = [one.at for one in ledger.since(earlier)]
     assert later == [NOW + timedelta(minutes=before + number) for number in range(after)][-5:]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tenacity import RetryCallState, Retrying
 
-from indexer.adapters.patient_store import BETWEEN, STOP, WAIT_S, PatientStore
+from indexer.adapters.patient_store import BETWEEN, WAIT_S, GivingUp, PatientStore
 from indexer.errors import ActivationConflictError, StoreError, StoreUnavailableError
 from indexer.memory_store import MemoryStore
 from indexer.release import Release
@@ -17,14 +17,14 @@ from indexer.releases import make_active
 from tests.indexer.samples import NOW, artefact, release
 
 
-def tries(each_takes_s: float) -> list[float]:
+def tries(each_takes_s: float, *, first_s: float | None = None) -> list[float]:
     """When each try of one call begins, in seconds, where all of them fail after so long."""
-    state, starts = RetryCallState(Retrying(), None, (), {}), [0.0]
+    state, starts, giving_up = RetryCallState(Retrying(), None, (), {}), [0.0], GivingUp(WAIT_S)
     for number in count(1):
         state.attempt_number, state.start_time = number, 0.0
-        state.outcome_timestamp = starts[-1] + each_takes_s
+        state.outcome_timestamp = starts[-1] + (first_s if first_s is not None and number == 1 else each_takes_s)
         state.upcoming_sleep = BETWEEN(state)
-        if STOP(WAIT_S)(state):
+        if giving_up(state):
             return starts
         starts.append(state.outcome_timestamp + state.upcoming_sleep)
     raise AssertionError
@@ -33,8 +33,13 @@ def tries(each_takes_s: float) -> list[float]:
 @pytest.mark.parametrize("each_takes_s", [0.0, 0.3, 5.0, 20.0, 42.0, 60.0])
 def test_the_usual_budget_outlasts_a_store_that_is_away_for_30_seconds(each_takes_s: float) -> None:
     starts = tries(each_takes_s)
-    assert 30 <= starts[-1] <= WAIT_S
+    assert 30 <= starts[-1] <= WAIT_S + each_takes_s
     assert max(after - before for before, after in pairwise(starts)) <= each_takes_s + 5.001
+
+
+def test_an_upload_that_fails_after_minutes_is_tried_again_for_as_long_as_any_other_call() -> None:
+    starts = tries(0.3, first_s=300.0)
+    assert [start - 300 for start in starts[1:]] == pytest.approx([start - 0.3 for start in tries(0.3)[1:]])
 
 
 class Leaving(MemoryStore):

@@ -12,6 +12,7 @@ from indexer.errors import ActivationConflictError
 from indexer.memory_store import MemoryStore
 from indexer.release import Release
 from indexer.releases import previous_release, switch
+from tests.indexer import samples
 from tests.indexer.samples import NOW, artefact, release
 
 
@@ -34,19 +35,19 @@ class _StoreOfTwo(MemoryStore):
 class _AnswerLost(_StoreOfTwo):
     """The client tries a compare-and-swap again whose answer was lost."""
 
-    def activate(self, release_: Release, **how: Any) -> None:
-        super().activate(release_, **how)
-        super().activate(release_, **how)
+    def activate(self, release: Release, **how: Any) -> None:
+        super().activate(release, **how)
+        super().activate(release, **how)
 
 
 class _AnotherWasFaster(_StoreOfTwo):
     """A third release becomes active just before ours."""
 
-    def activate(self, release_: Release, **how: Any) -> None:
+    def activate(self, release: Release, **how: Any) -> None:
         third = artefact("third")
         self.publish(third, at=NOW)
-        super().activate(release(third), **how)
-        super().activate(release_, **how)
+        super().activate(samples.release(third), **how)
+        super().activate(release, **how)
 
 
 def test_going_back_has_succeeded_where_only_the_answer_was_lost() -> None:
