@@ -27,7 +27,7 @@ __all__ = ["folder_name", "pins_of"]
 
 _PICKLED: Final = frozenset({".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib", ".npy", ".npz"})
 _NEVER_READ: Final = frozenset({".md", ".py", ".pyc"})
-_OF_OTHER_TOOLS: Final = frozenset({".git", ".gitattributes", ".gitignore", ".cache", ".DS_Store"})
+_OF_OTHER_TOOLS: Final = frozenset({".git", ".gitattributes", ".gitignore", ".cache", ".eval_results", ".DS_Store"})
 _ADAPTER: Final = "adapter_config.json"
 _MAX_DEPTH: Final = 8
 

@@ -21,8 +21,9 @@ def folder(tmp_path: Path) -> Path:
         (model / name).write_bytes(b"content")
     for name in ("README.md", "modeling_own.py", ".gitattributes"):
         (model / name).write_bytes(b"never read")
-    (model / ".cache").mkdir()
-    (model / ".cache" / "weights.bin").write_bytes(b"never read")
+    for name in (".cache/weights.bin", ".eval_results/mteb.yaml", "1_Pooling/.DS_Store"):
+        (model / name).parent.mkdir(exist_ok=True)
+        (model / name).write_bytes(b"never read")
     return model
 
 
@@ -44,7 +45,7 @@ def test_every_file_that_a_loader_may_read_is_digested_however_deep_it_lies(fold
 
 def test_what_no_loader_reads_changes_nothing(folder: Path) -> None:
     before = pins_of(folder)
-    for name in ("README.md", "modeling_own.py", ".gitattributes", ".cache/weights.bin"):
+    for name in ("README.md", "modeling_own.py", ".gitattributes", ".cache/weights.bin", ".eval_results/mteb.yaml"):
         (folder / name).write_bytes(b"changed")
     assert pins_of(folder) == before
 

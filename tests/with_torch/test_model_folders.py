@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from huggingface_hub import constants
 from safetensors.numpy import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense
 from transformers import AutoConfig
 
 from models import ModelLoadError
@@ -121,6 +123,14 @@ def test_weights_in_shards_are_the_same_model(tmp_path: Path) -> None:
     whole, shards = SentenceTransformerEmbedder(published()), SentenceTransformerEmbedder(folder)
     assert len([name for name in shards.manifest.files if name.endswith(".safetensors")]) == 2
     np.testing.assert_array_equal(shards.embed_queries(TEXTS), whole.embed_queries(TEXTS))
+
+
+def test_what_the_library_itself_saves_is_taken(tmp_path: Path) -> None:
+    modules = [*SentenceTransformer(str(published()), device="cpu"), Dense(384, 64)]
+    SentenceTransformer(modules=modules, device="cpu", prompts={"query": "ask: "}).save(str(tmp_path / "saved"))
+    saved = SentenceTransformerEmbedder(tmp_path / "saved")
+    assert (saved.manifest.dimension, saved.manifest.query_prefix) == (64, "ask: ")
+    assert {"3_Dense/model.safetensors", "model.safetensors"} <= saved.manifest.files.keys()
 
 
 def test_no_hub_is_asked_while_a_folder_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
