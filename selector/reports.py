@@ -1,10 +1,27 @@
-"""What is served, as the service tells it to somebody: only what their grant allows (pure)."""
+"""What is served, as the service tells it to somebody: only what their grant allows (pure).
+
+Why a surface is refused is a sentence for the operator: it may name other surfaces, the store's address or the memory
+of the replica. Whoever does not see everything is told the code, and a sentence that is the same for every such code.
+"""
 
 from __future__ import annotations
 
-from selector.access import Grant
-from selector.served import Served, ServedApplication, ServedVersion
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeVar
+
+from selector.access import ANY, Grant
+from selector.served import Refusal, Served, ServedApplication, ServedVersion
 from surface.protocol import Wire
+
+T = TypeVar("T")
+
+_TOLD: Final = {
+    "damaged": "its index is damaged; the operator of the service sees how",
+    "model_mismatch": "its index was built with another model; the operator of the service sees which",
+    "unreadable": "its index cannot be read now; it is tried again",
+    "too_large": "its index does not fit in memory; the operator of the service sees by how much",
+    "release_refused": "its release is refused, as a release is served whole or not at all",
+}
 
 
 class VersionReport(Wire):
@@ -31,6 +48,7 @@ class RefusalReport(Wire):
 
     code: str
     detail: str
+    """Where the key sees everything, what is wrong and what mends it; else one sentence for each code."""
 
 
 class ApplicationReport(Wire):
@@ -52,11 +70,24 @@ class ServedReport(Wire):
 
 def report_of(served: Served, caller: Grant) -> dict[str, ApplicationReport]:
     """By application. One of which a caller may see no surface is not in it."""
-    reports = {application: _application(application, now, caller) for application, now in sorted(served.items())}
-    return {application: report for application, report in reports.items() if report.surfaces or report.refused}
+    named = served if ANY in caller.surfaces else caller.surfaces
+    reports = {name: _application(now, caller, _surfaces(name, caller)) for name, now in _in_order(served, named)}
+    return {name: report for name, report in reports.items() if report.surfaces or report.refused}
 
 
-def _application(application: str, now: ServedApplication, caller: Grant) -> ApplicationReport:
+def _surfaces(application: str, caller: Grant) -> frozenset[str]:
+    """The surfaces of an application that a grant names, or `ANY` among them."""
+    nothing = frozenset[str]()
+    return caller.surfaces.get(application, nothing) | caller.surfaces.get(ANY, nothing)
+
+
+def _in_order(found: Mapping[str, T], named: Iterable[str]) -> list[tuple[str, T]]:
+    """What stands under these names; as long as the names are few, so is the work."""
+    return [(name, found[name]) for name in sorted(named) if name in found]
+
+
+def _application(now: ServedApplication, caller: Grant, named: frozenset[str]) -> ApplicationReport:
+    every = ANY in named
     return ApplicationReport(
         release=now.release,
         refused_release=now.refused_release,
@@ -65,15 +96,17 @@ def _application(application: str, now: ServedApplication, caller: Grant) -> App
                 **_version(active).model_dump(),
                 replaced=_version(now.replaced[surface]) if surface in now.replaced else None,
             )
-            for surface, active in sorted(now.active.items())
-            if caller.allows(application, surface)
+            for surface, active in _in_order(now.active, now.active if every else named)
         },
         refused={
-            surface: RefusalReport(code=refusal.code, detail=refusal.detail)
-            for surface, refusal in sorted(now.refused.items())
-            if caller.allows(application, surface)
+            surface: RefusalReport(code=refusal.code, detail=_told(refusal, caller))
+            for surface, refusal in _in_order(now.refused, now.refused if every else named)
         },
     )
+
+
+def _told(refusal: Refusal, caller: Grant) -> str:
+    return refusal.detail if caller.sees_everything else _TOLD[refusal.code]
 
 
 def _version(served: ServedVersion) -> VersionReport:
