@@ -212,6 +212,11 @@ def _as_ours(error: Exception, place: RedisPlace) -> StoreError:
         return StoreError(f"{place.name}: is no cluster; say redis:// instead of redis+cluster://")
     if isinstance(error, refusals.ResponseError) and str(error).startswith("MISCONF"):
         return StoreError(f"{place.name}: cannot save to its own disk and takes no writes; mend that server")
+    if isinstance(error, refusals.ResponseError) and str(error).startswith("NOREPLICAS"):
+        return StoreUnavailableError(
+            f"{place.name}: has fewer replicas than it wants (min-replicas-to-write) and takes no writes; "
+            "see how the replicas are, and try again"
+        )
     if isinstance(error, _PASSING):
         return StoreUnavailableError(
             f"{place.name}: cannot be reached now ({kind_of(error)}); "

@@ -20,6 +20,7 @@ from indexer.errors import ActivationConflictError, StoreError, StoreUnavailable
 from indexer.placed_store import PlacedStore
 from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
 from tests.indexer.redis_cluster import Cluster, running_cluster
+from tests.indexer.redis_rights import documented_rights, grant, use_everything
 from tests.indexer.redis_server import BINARIES
 from tests.indexer.samples import NOW, artefact, release
 
@@ -87,6 +88,13 @@ def test_an_application_counts_once_a_replica_of_the_list_has_its_name(cluster: 
         replica.stop(signal.SIGCONT)
     store.activate(release(one), expected=release(one).id, at=NOW)
     assert store.applications() == (name,)
+
+
+def test_in_a_cluster_the_documented_rights_are_all_that_a_user_needs(cluster: Cluster, home: RedisPlace) -> None:
+    for server in cluster.servers:
+        grant(server, "deployer", home.namespace, [*itertools.chain(*documented_rights())])
+    url = f"redis+cluster://deployer:open@{home.host}:{home.port}?namespace={home.namespace}"
+    use_everything(redis_store(read_redis_url(url)))
 
 
 def patiently(do: Callable[[], None]) -> int:

@@ -22,6 +22,7 @@ from selector.commands.rank import RANK
 from surface.adapters.command_line import run
 from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
 from tests.indexer.redis_cluster import until
+from tests.indexer.redis_rights import documented_rights, grant, use_everything
 from tests.indexer.redis_server import BINARIES, RedisServer, free_port, running, start
 from tests.indexer.samples import NOW, artefact, catalog_json, release, tool_json
 
@@ -149,6 +150,30 @@ def test_each_refusal_of_the_server_says_what_mends_it(home: RedisPlace, server:
     assert reader.active("app") is None
     with pytest.raises(StoreError, match="lacks a right"):
         reader.publish(artefact(), at=NOW)
+
+
+def test_the_rights_that_the_documentation_names_are_all_that_a_user_needs(
+    home: RedisPlace, server: RedisServer
+) -> None:
+    alone, replicas, _ = documented_rights()
+    for rights in (alone, alone + replicas):
+        grant(server, "deployer", home.namespace, rights)
+        url = f"redis://deployer:open@{home.host}:{home.port}?namespace={home.namespace}"
+        use_everything(redis_store(read_redis_url(url)))
+
+
+def test_a_server_that_takes_no_writes_for_want_of_replicas_may_be_waited_for(
+    home: RedisPlace, server: RedisServer
+) -> None:
+    store = redis_store(home)
+    with redis.Redis(port=server.port) as client:
+        client.config_set("min-replicas-to-write", 1)
+        try:
+            with pytest.raises(StoreUnavailableError, match="min-replicas-to-write"):
+                store.publish(artefact(), at=NOW)
+        finally:
+            client.config_set("min-replicas-to-write", 0)
+    store.publish(artefact(), at=NOW)
 
 
 def test_a_server_that_goes_away_is_unavailable_and_serves_again_when_it_is_back(tmp_path: Path) -> None:
