@@ -19,6 +19,7 @@ Not done here: the bytes (`shelf.Shelf`), and what may be activated or pruned (`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_artefact
@@ -147,10 +148,17 @@ class PlacedStore:
         self._shelf.wait_for_change(timeout_s)
 
     def _written(self, artefact: Artefact, *, at: datetime) -> str:
-        """The place of a new copy, announced and whole."""
+        """The place of a new copy, announced and whole; one that could not be written is withdrawn as far as can be."""
         manifest, place = artefact.manifest, self._new_place()
         self._change(manifest.application, lambda ledger: ledger.announced(manifest, at=at, place=place))
-        self._shelf.write(_address(manifest, place), {MANIFEST: manifest.to_bytes(), **artefact.files})
+        address = _address(manifest, place)
+        try:
+            self._shelf.write(address, {MANIFEST: manifest.to_bytes(), **artefact.files})
+        except StoreError:
+            with suppress(StoreError):  # else a prune finds it, once it is old enough
+                self._change(manifest.application, lambda ledger: ledger.withdrawn(place))
+                self._shelf.delete(address)  # and again by the next prune: some of it may still be on its way
+            raise
         return place
 
     def _record(self, manifest: IndexManifest, *, at: datetime, place: str, damaged: str | None) -> None:

@@ -53,7 +53,7 @@ def kept_release(ledger: Ledger, asked: str) -> Release:
     found = [
         one
         for one in ledger.releases
-        if one.id == asked or (len(asked) >= SHORTEST_PREFIX <= 32 and one.id.startswith(asked))
+        if one.id == asked or (len(asked) >= SHORTEST_PREFIX and one.id.startswith(asked))
     ]
     if len(found) != 1:
         raise UnknownReleaseError(application=ledger.application, asked=asked, kept=[one.id for one in ledger.releases])

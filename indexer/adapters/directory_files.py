@@ -28,6 +28,14 @@ _FIXES = {
     errno.EIO: "the disk fails; check it",
     errno.ESTALE: "the network file system lost the folder; mount it again",
 }
+_IN_THE_WAY = (
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENXIO,  # a socket
+    errno.EACCES,
+    errno.EPERM,
+)
 _OTHERWISE = "see that the folder is there, writable and not full"
 
 
@@ -40,6 +48,12 @@ def told_as_store_errors(place: Path) -> Iterator[None]:
         problem = error.strerror or type(error).__name__
         fix = _FIXES.get(error.errno or 0, _OTHERWISE)
         raise StoreError(f"{error.filename or place}: {problem}; {fix}") from error
+
+
+def is_passing(error: StoreError) -> bool:
+    """Whether the operating system refused for a reason that does not lie in what stands in a file's place."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno not in _IN_THE_WAY
 
 
 def read(path: Path, *, ceiling: int) -> bytes | None:

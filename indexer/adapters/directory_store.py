@@ -30,7 +30,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from indexer.adapters.directory_files import make_folder, read, remove, sync_folder, told_as_store_errors, write
+from indexer.adapters.directory_files import (
+    is_passing,
+    make_folder,
+    read,
+    remove,
+    sync_folder,
+    told_as_store_errors,
+    write,
+)
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, read_artefact
 from indexer.errors import ArtefactError, NotPublishedError, StoreError
 from indexer.folder_name import folder_of, key_of
@@ -239,7 +247,11 @@ class DirectoryStore:
     def _is_sound(self, application: str, surface: str, version: str) -> bool:
         try:
             self._loaded(self._version(application, surface, version), application, surface, version)
-        except (StoreError, ArtefactError):
+        except ArtefactError:
+            return False
+        except StoreError as error:
+            if is_passing(error):
+                raise
             return False
         return True
 

@@ -23,6 +23,7 @@ from models.adapters.model_arguments import add_model
 from models.adapters.onnx import usable_cores
 from models.errors import ModelError
 from surface.adapters.command_line import DONE, Command, WrongUseError, print_json, say
+from surface.adapters.termination import terminable
 from surface.errors import CatalogError
 
 FAILURES = (CatalogError, IndexerError, ModelError)
@@ -32,8 +33,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Indexes a catalog and makes it what selectors serve: all of it or nothing. Exit codes: 0 it is active; 1 it "
         "failed; 2 wrong use; 3 a canary failed; 4 another deploy was faster; 5 it failed or was interrupted once the "
-        "switch had begun, and is active or may be, as the last line says; 130 interrupted. Whatever it is but 0 and "
-        "5, this deploy changed nothing that is served."
+        "switch had begun, and is active or may be, as the last line says; 130 interrupted; 143 ended by SIGTERM. "
+        "Whatever it is but 0 and 5, this deploy changed nothing that is served."
     )
     parser.add_argument("catalog", type=Path, help="catalog.json or tools.jsonl, packed by gzip or not")
     add_store(parser)
@@ -63,7 +64,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise WrongUseError("--no-cache, --cache: one or the other")
     started = time.monotonic()
     attempt = Attempt()
-    with attempt.accounted_for(as_json=arguments.json):
+    with terminable(), attempt.accounted_for(as_json=arguments.json):
         read = _read(arguments)
         for line in refusal_lines(read):
             say(line)

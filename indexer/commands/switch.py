@@ -15,6 +15,7 @@ from indexer.release import Release
 from indexer.releases import SHORTEST_PREFIX, Switched, kept_release, previous_release, switch
 from indexer.table import short
 from surface.adapters.command_line import DONE, Command, print_json
+from surface.adapters.termination import terminable
 
 _FAILURES = (IndexerError,)
 _EXIT_CODES = {ActivationConflictError: LOST_THE_RACE, SwitchedError: SWITCHED}
@@ -42,7 +43,7 @@ def _rollback(arguments: argparse.Namespace) -> int:
 
 def _switch(arguments: argparse.Namespace, choose: Callable[[Ledger], Release]) -> int:
     attempt = Attempt()
-    with attempt.accounted_for(as_json=arguments.json):
+    with terminable(), attempt.accounted_for(as_json=arguments.json):
         store = store_of(arguments)
         application = application_of(arguments, store)
         ledger = store.ledger(application)

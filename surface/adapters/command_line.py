@@ -1,6 +1,6 @@
 """The frame every subcommand shares: the one `toolsurface` command, its exit codes, and how it speaks.
 
-    0  done        1  it failed        2  wrong use        130  interrupted
+    0  done        1  it failed        2  wrong use        130  interrupted        143  ended by SIGTERM
     others         what the help of a command says
 
 A part declares its subcommands as `Command` values and registers them as entry points of the group
@@ -21,9 +21,10 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from surface._version import __version__
+from surface.adapters.termination import TerminatedError
 
 GROUP = "toolsurface.commands"
-DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, WRONG_USE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 # What the bytes of a file's name become that are no text, and no output can take.
 _NO_TEXT, _INSTEAD = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
@@ -130,9 +131,9 @@ def _ended(command: Command, chosen: argparse.Namespace, prog: str) -> int:
     except expected as error:
         say(f"{prog} {command.name}: {error}")
         return next((code for kind, code in command.exit_codes.items() if isinstance(error, kind)), FAILED)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         say(f"{prog} {command.name}: interrupted")
-        return INTERRUPTED
+        return TERMINATED if isinstance(error, TerminatedError) else INTERRUPTED
     except BrokenPipeError:  # whoever read our output has left (``| head``)
         return FAILED
     except OSError as error:

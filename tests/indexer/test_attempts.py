@@ -160,26 +160,32 @@ def active_deploy(catalogs: list[Path]) -> str:
         ("activating", 1, 5),
     ],
 )
-def test_ctrl_c_at_any_stage_says_what_is_active(
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_at_any_stage_say_what_is_active(
     catalogs: list[Path],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     stage: str,
     done: int,
     code: int,
+    how: signal.Signals,
 ) -> None:
     struck = (stage, done)
+    before = signal.getsignal(how)
 
     @contextmanager
     def pressing() -> Iterator[Progress]:
         def progress(stage: str, done: int, total: int) -> None:
             if (stage, done) == struck:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(how)
 
         yield progress
 
     monkeypatch.setattr(deploy_command, "shown_progress", pressing)
-    assert run((deploy_command.DEPLOY,), "toolsurface", arguments(catalogs[1])) == code
+    assert run((deploy_command.DEPLOY,), "toolsurface", arguments(catalogs[1])) == (
+        143 if (code, how) == (130, signal.SIGTERM) else code
+    )
+    assert signal.getsignal(how) is before
     said = capsys.readouterr()
     told = json.loads(said.out)
     assert (told["outcome"], told["reason"], told["switched"]) == ("failed", "interrupted", code == 5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -80,6 +81,25 @@ def test_an_odd_thing_in_the_place_of_a_version_is_replaced_when_it_is_published
         loaded(store, ONE)
     store.publish(ONE, at=NOW)  # what "deploy again" does
     assert loaded(store, ONE).files == ONE.files
+
+
+@pytest.mark.parametrize("passing", [errno.EMFILE, errno.EIO])
+def test_a_file_that_cannot_be_read_just_now_is_not_taken_for_a_damaged_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch, passing: int
+) -> None:
+    folder, real = root / HOME / "versions" / "reader" / ONE.version, os.open
+    before = folder.stat().st_ino
+
+    def failing(path: str | Path, *how: int) -> int:
+        if Path(path).name == "vectors.npy":
+            monkeypatch.undo()  # once: what it is then is written in its place
+            raise OSError(passing, os.strerror(passing), str(path))
+        return real(path, *how)
+
+    monkeypatch.setattr(os, "open", failing)
+    with pytest.raises(StoreError, match=f"{os.strerror(passing)}; "):
+        DirectoryStore(root).publish(ONE, at=NOW)
+    assert folder.stat().st_ino == before
 
 
 @pytest.mark.parametrize("oddity", sorted(ODDITIES))

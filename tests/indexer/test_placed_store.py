@@ -10,6 +10,7 @@ import pytest
 from obstore.store import MemoryStore, ObjectStore
 
 from indexer.adapters.object_store import ObjectShelf
+from indexer.errors import ActivationConflictError, StoreUnavailableError
 from indexer.ledger import LATE_WRITER
 from indexer.placed_store import PlacedStore
 from indexer.shelf import Address
@@ -32,6 +33,19 @@ class Slow(ObjectShelf):
         self._meanwhile()
         super().write(address, {name: files[name] for name in names[3:]})
         self._after()
+
+
+class Failing(ObjectShelf):
+    """A shelf whose writes arrive and whose answers do not, and that counts its announcements."""
+
+    announced = 0
+
+    def write(self, address: Address, files: Mapping[str, bytes]) -> None:
+        super().write(address, files)
+        raise StoreUnavailableError("no answer")
+
+    def announce(self, application: str) -> None:
+        self.announced += 1
 
 
 def store_in(bucket: ObjectStore) -> PlacedStore:
@@ -74,6 +88,29 @@ def test_a_slow_writer_that_a_prune_overtakes_and_that_dies_leaves_what_later_pr
     assert len(store_in(bucket).ledger("app").leaving) == 1  # it might still write
     prune(bucket, LATE_WRITER)
     assert store_in(bucket).ledger("app").leaving == ()
+
+
+def test_writes_that_fail_leave_no_copies_however_often_they_are_tried() -> None:
+    bucket = MemoryStore()
+    store = PlacedStore(Failing(bucket, name="s3://failing"), new_place=lambda: next(PLACES))
+    for _ in range(3):
+        with pytest.raises(StoreUnavailableError, match="no answer"):
+            store.publish(ONE, at=NOW)
+    assert objects(bucket) == ["applications/app/ledger.json"]
+    assert store.ledger("app").writing == ()
+    assert len(store.ledger("app").leaving) == 3  # what was on its way may still arrive
+    prune(bucket, LATE_WRITER)
+    assert store.ledger("app").leaving == ()
+
+
+def test_an_activation_whose_answer_was_lost_is_announced_when_it_is_tried_again() -> None:
+    bucket = MemoryStore()
+    store_in(bucket).publish(ONE, at=NOW)
+    store_in(bucket).activate(release(ONE), expected=None, at=NOW)
+    shelf = Failing(bucket, name="s3://failing")
+    with pytest.raises(ActivationConflictError):
+        PlacedStore(shelf, new_place=lambda: next(PLACES)).activate(release(ONE), expected=None, at=NOW)
+    assert shelf.announced == 1
 
 
 def test_a_copy_that_is_being_written_is_left_alone() -> None:
