@@ -7,17 +7,22 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
+
+HOLDS_LOOP: ContextVar[bool] = ContextVar("toolsurface_holds_loop", default=False)
+"""Whether this is work on the loop that serves all sync callers, which stands still while sync code under it runs."""
 
 
 async def in_thread(work: Callable[[], None]) -> None:
     """Runs `work` in a thread of its own, with the caller's context variables; `work` must not raise.
 
+    No loop stands still for it, so it may wait for the one that it was started from.
     When the waiting is cancelled, the thread goes on by itself and its end interests nobody.
     """
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     context = copy_context()
+    context.run(HOLDS_LOOP.set, False)  # noqa: FBT003 - a context variable takes its value by position
 
     def run() -> None:
         context.run(work)

@@ -104,7 +104,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         self._prepare_step = prepare_step
         self._steps = PreparedSteps()
         self._seen: dict[tuple[str, str], None] = {}
-        """Calls (run id, call id) that this process saw a model write, or an attempt at which it saw end."""
+        """Calls (run id, call id) that this process saw a model write, or an attempt at which it saw raise."""
         self.tools = _registered(
             [controller.registry.surface(surface)]
             if isinstance(surface, str)
@@ -222,7 +222,11 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
 
     @contextmanager
     def _attempt(self, gated: GatedCall) -> Iterator[_Attempt]:
-        """One attempt at a call; the process knows of it again once it has seen how the attempt ended."""
+        """One attempt at a call.
+
+        The process knows of it again once it has seen it fail. After a success the messages are to tell of it: where
+        the answer is lost on its way there, the call may not run a second time.
+        """
         seen = (gated.run_id, gated.call_id) in self._seen
         self._seen.pop((gated.run_id, gated.call_id), None)
         if not gated.runs or gated.repeatable:
@@ -236,7 +240,6 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         except Exception:
             self._see(gated.run_id, gated.call_id)
             raise
-        self._see(gated.run_id, gated.call_id)
 
     def _heard(self, run: MountedRun, response: ModelResponse[Any]) -> ModelResponse[Any]:
         for message in response.result:

@@ -8,12 +8,13 @@ time that it did: that is a note, too, because LangGraph keeps its own mark of a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid5
 
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
@@ -23,6 +24,11 @@ from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 _BEGUN = "toolsurface_begun"
 _SUSPENDED = "toolsurface_suspended"
 _NOTES = UUID("5b0c3f0e-6f0a-4f53-9d6f-3c0d5a4e2f61")
+_LOOKED_BACK = 100
+"""Checkpoints; an open call that was edited around more often than that is found by none of its older notes."""
+
+_Reading = Generator[RunnableConfig, CheckpointTuple | None, tuple[int, bool]]
+"""Asks for checkpoints; at the end the number of the attempt that is next or under way, and whether it has begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +38,6 @@ class Journal:
     saver: BaseCheckpointSaver[Any]
     config: RunnableConfig
     """Of the checkpoint that the call's task belongs to."""
-    task_id: str
     call_id: str
 
     @classmethod
@@ -48,44 +53,95 @@ class Journal:
             return None
         graph, _, _ = info.checkpoint_ns.rpartition("|")
         where = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
-        return cls(saver=saver, config={"configurable": where}, task_id=info.task_id, call_id=call_id)
+        return cls(saver=saver, config={"configurable": where}, call_id=call_id)
 
     def begin(self) -> bool:
         """Remembers that the call begins now, once that is stored; true where an earlier attempt has begun.
 
         An attempt that was seen suspended counts for none.
         """
-        attempt, begun = self._reads(self.saver.get_tuple(self.config))
+        attempt, begun = self._read()
         if not begun:
             self.saver.put_writes(self.config, self._writes(_BEGUN), self._note_id(_BEGUN, attempt))
         return begun
 
     async def abegin(self) -> bool:
         """The same, for an async graph."""
-        attempt, begun = self._reads(await self.saver.aget_tuple(self.config))
+        attempt, begun = await self._aread()
         if not begun:
             await self.saver.aput_writes(self.config, self._writes(_BEGUN), self._note_id(_BEGUN, attempt))
         return begun
 
     def suspend(self) -> None:
         """Remembers that the attempt that has begun waits for somebody; a later one may begin."""
-        attempt, _ = self._reads(self.saver.get_tuple(self.config))
+        attempt, _ = self._read()
         self.saver.put_writes(self.config, self._writes(_SUSPENDED), self._note_id(_SUSPENDED, attempt))
 
     async def asuspend(self) -> None:
         """The same, for an async graph."""
-        attempt, _ = self._reads(await self.saver.aget_tuple(self.config))
+        attempt, _ = await self._aread()
         await self.saver.aput_writes(self.config, self._writes(_SUSPENDED), self._note_id(_SUSPENDED, attempt))
 
     def _note_id(self, what: str, attempt: int) -> str:
-        return str(uuid5(_NOTES, f"{self.task_id} {self.call_id} {what} {attempt}"))
+        return str(uuid5(_NOTES, f"{self.call_id} {what} {attempt}"))
 
     def _writes(self, what: str) -> Sequence[tuple[str, Any]]:
         return [(what, self.call_id)]
 
-    def _reads(self, found: CheckpointTuple | None) -> tuple[int, bool]:
-        """The number of the attempt that is next or under way, counted from 0, and whether it has begun."""
-        writes = (found.pending_writes if found is not None else None) or []
-        noted = {task for task, channel, _ in writes if channel in (_BEGUN, _SUSPENDED)}
+    def _read(self) -> tuple[int, bool]:
+        reading = self._reading()
+        wanted = next(reading)
+        while True:
+            try:
+                wanted = reading.send(self.saver.get_tuple(wanted))
+            except StopIteration as read:
+                return cast("tuple[int, bool]", read.value)
+
+    async def _aread(self) -> tuple[int, bool]:
+        reading = self._reading()
+        wanted = next(reading)
+        while True:
+            try:
+                wanted = reading.send(await self.saver.aget_tuple(wanted))
+            except StopIteration as read:
+                return cast("tuple[int, bool]", read.value)
+
+    def _reading(self) -> _Reading:
+        """What the notes say. The checkpoint at hand is not stored yet where LangGraph writes behind."""
+        noted: set[str] = set()
+        found = (yield self.config) or (yield self._newest)
+        for _ in range(_LOOKED_BACK):
+            if found is None:
+                break
+            noted.update(task for task, channel, _ in found.pending_writes or () if channel in (_BEGUN, _SUSPENDED))
+            if found.parent_config is None or not _was_open(self.call_id, found):
+                break
+            found = yield found.parent_config
         attempt = next(number for number in count() if self._note_id(_SUSPENDED, number) not in noted)
         return attempt, self._note_id(_BEGUN, attempt) in noted
+
+    @property
+    def _newest(self) -> RunnableConfig:
+        """Of the newest checkpoint of the graph that is stored."""
+        where = self.config["configurable"]
+        return {"configurable": {name: where[name] for name in ("thread_id", "checkpoint_ns")}}
+
+
+def _was_open(call_id: str, found: CheckpointTuple) -> bool:
+    """Whether the messages of a checkpoint may hold the call, unanswered; an id may have served an earlier turn."""
+    messages = found.checkpoint["channel_values"].get("messages")
+    if not isinstance(messages, list):
+        # A channel that stores differences alone, as deepagents has: the model's answer is written from this one on.
+        written = (value for _, channel, value in found.pending_writes or () if channel == "messages")
+        each = (message for value in written for message in (value if isinstance(value, list) else [value]))
+        return not any(_holds(message, call_id) for message in each)
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
+            return False
+        if _holds(message, call_id):
+            return True
+    return False
+
+
+def _holds(message: Any, call_id: str) -> bool:
+    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)

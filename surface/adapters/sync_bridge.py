@@ -14,7 +14,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from surface.worker_thread import in_thread
+from surface.worker_thread import HOLDS_LOOP, in_thread
 
 T = TypeVar("T")
 
@@ -66,15 +66,21 @@ if hasattr(os, "register_at_fork"):
 
 def run_blocking(work: Coroutine[Any, Any, T]) -> T:
     """What the work returns or raises; blocks the calling thread, whether or not an event loop runs in it."""
-    if _background.is_here:
-        # A handler on the loop calls a sync agent: a loop of its own, for this once.
+    if _background.is_here or HOLDS_LOOP.get():
+        # A handler on the loop calls a sync agent, which may ask from a thread of a pool while the loop stands still
+        # for it: a loop of its own, for this once.
         return _run_elsewhere(work)
-    future = asyncio.run_coroutine_threadsafe(work, _background.loop())
+    future = asyncio.run_coroutine_threadsafe(_holding(work), _background.loop())
     try:
         return future.result()
     except BaseException:
         future.cancel()
         raise
+
+
+async def _holding(work: Coroutine[Any, Any, T]) -> T:
+    HOLDS_LOOP.set(True)
+    return await work
 
 
 def _run_elsewhere(work: Coroutine[Any, Any, T]) -> T:

@@ -1,0 +1,116 @@
+"""Calls that had begun (MNT-9): whatever happens to a graph, its middleware or its state, none of them runs twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from deepagents import create_deep_agent
+from langchain.agents import create_agent
+from langchain.agents.middleware.types import AgentMiddleware
+from langchain.tools import tool as lc_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt.tool_node import ToolCallRequest
+from langgraph.types import Command, interrupt
+
+from tests.frameworks.langchain_agents import agent_of, call, last
+
+BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+MAIN: dict[str, Any] = {"configurable": {"thread_id": "main"}}
+
+
+class Dies(BaseException):
+    """What ends a process in the middle of a tool, as far as a test inside one can have it."""
+
+
+class Loses(AgentMiddleware[Any, Any, Any]):
+    """Does something of its own once a call has been answered, so that its answer never comes to the messages."""
+
+    def __init__(self, afterwards: Callable[[], Any]) -> None:
+        super().__init__()
+        self._afterwards = afterwards
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        answered = handler(request)
+        self._afterwards()
+        return answered
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        answered = await handler(request)
+        self._afterwards()
+        return answered
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("asks", [False, True], ids=["raises", "asks"])
+@BOTH
+async def test_a_call_that_succeeded_and_whose_answer_was_lost_is_not_run_again_by_the_same_process(
+    how: str, *, asks: bool
+) -> None:
+    ran: list[str] = []
+    faults = [OSError("the log is full")]
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    def afterwards() -> None:
+        if asks:
+            interrupt("Is that fine?")
+        elif faults:
+            raise faults.pop()
+
+    agent = agent_of([pay], before=[Loses(afterwards)], always_on=["pay"], checkpointer=InMemorySaver())
+    with suppress(OSError):
+        await agent.ask([[call("pay")], "Done."], how)
+    assert "INTERRUPTED" in last(await agent.move(Command(resume="yes") if asks else None, how)).text
+    assert ran == ["pay"]
+
+
+def _nothing(_graph: Any) -> dict[str, Any]:
+    return MAIN
+
+
+def _edits(graph: Any) -> dict[str, Any]:
+    graph.update_state(MAIN, {"messages": []})
+    return MAIN
+
+
+def _edits_twice_as_model(graph: Any) -> dict[str, Any]:
+    for _ in range(2):
+        graph.update_state(MAIN, {"messages": []}, as_node="model")
+    return MAIN
+
+
+def _forks(graph: Any) -> dict[str, Any]:
+    return dict(graph.get_state(MAIN).config)
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("between", [_nothing, _edits, _edits_twice_as_model, _forks])
+@pytest.mark.parametrize("create", [create_agent, create_deep_agent])
+@BOTH
+async def test_a_call_that_had_begun_is_known_behind_a_fork_and_an_edit_of_the_state(
+    how: str, create: Callable[..., Any], between: Callable[[Any], dict[str, Any]]
+) -> None:
+    ran: list[str] = []
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        raise Dies
+
+    saver = InMemorySaver()
+    with pytest.raises(Dies):
+        await agent_of([pay], always_on=["pay"], create=create, checkpointer=saver).ask(
+            [[call("pay")]], how, durability="sync"
+        )
+    later = agent_of([pay], always_on=["pay"], create=create, checkpointer=saver)
+    later.model.turns.append("Done.")
+    assert "INTERRUPTED" in last(await later.move(None, how, config=between(later.graph))).text
+    assert ran == ["pay"]
