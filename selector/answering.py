@@ -7,6 +7,7 @@ Rules kept here:
 3. A query without a letter or a digit asks for nothing: the ranking is empty, as it is where nothing fits.
 4. What the vectors are asked is bounded: each query and at most `clauses.MAX_CLAUSES` of its clauses.
 5. Work that nobody waits for any more stops before the next stage.
+6. Whoever wants to know how long the stages take passes what is entered around each; it learns the stage and no more.
 
 Not done here: threads and queues (`service.py`).
 """
@@ -14,7 +15,9 @@ Not done here: threads and queues (`service.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +39,16 @@ from selector.ranking import (
 from selector.rankings import Asked, Ranking
 from surface.lexical import query_words
 
+Stage: TypeAlias = Literal["embed", "words", "vectors", "fuse"]
+STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
+Around: TypeAlias = Callable[[Stage], AbstractContextManager[object]]
+"""What is entered around a stage, in any of the threads that rank."""
+
+
+def nothing_around(_stage: Stage) -> AbstractContextManager[object]:
+    """Where nobody watches."""
+    return nullcontext()
+
 
 class AbandonedError(Exception):
     """Nobody waits for the answer any more."""
@@ -48,6 +61,7 @@ class Answering:
     embedder: Embedder
     leg: Leg
     strictness: float
+    around: Around = nothing_around
 
     def __call__(
         self, asked: Sequence[tuple[SurfaceIndex, Asked]], abandoned: Callable[[], bool]
@@ -77,7 +91,8 @@ class Answering:
         if self.leg == "lexical" or not texts:
             return ()
         try:
-            return self.embedder.embed_queries(texts)
+            with self.around("embed"):
+                return self.embedder.embed_queries(texts)
         except Exception:  # noqa: BLE001 - whatever an engine raises, the words can still answer
             return ()
 
@@ -97,35 +112,42 @@ class Answering:
     ) -> tuple[Sequence[Scored], str | None]:
         """The ranking, and why it is weaker than usual."""
         if self.leg == "lexical":
-            return rank_lexical(index.lexical.scores(query_words(asked.query)), limit=asked.limit), None
-        dense = _dense(index, vectors)
+            return rank_lexical(self._words(index, texts)[0], limit=asked.limit), None
+        dense = self._dense(index, vectors)
         if dense is None:
-            return rank_lexical(index.lexical.scores(query_words(asked.query)), limit=asked.limit), "dense_failed"
+            return rank_lexical(self._words(index, texts[:1])[0], limit=asked.limit), "dense_failed"
         if self.leg == "dense":
             return rank_dense(dense, limit=asked.limit), None
-        ranked = rank_hybrid(
-            np.stack([index.lexical.scores(query_words(text)) for text in texts]),
-            dense,
-            trust=trust(asked.query),
-            calibration=index.manifest.calibration,
-            strictness=self.strictness,
-            limit=asked.limit,
-        )
+        words = self._words(index, texts)
+        with self.around("fuse"):
+            ranked = rank_hybrid(
+                words,
+                dense,
+                trust=trust(asked.query),
+                calibration=index.manifest.calibration,
+                strictness=self.strictness,
+                limit=asked.limit,
+            )
         return ranked, None
+
+    def _words(self, index: SurfaceIndex, texts: Sequence[str]) -> NDArray[np.float64]:
+        """What the words of each text say of each tool, shape (texts, tools)."""
+        with self.around("words"):
+            return np.stack([index.lexical.scores(query_words(text)) for text in texts])
+
+    def _dense(self, index: SurfaceIndex, vectors: Sequence[NDArray[np.float32]]) -> Dense | None:
+        """The tools nearest to each vector; None where there is none or the vector index failed."""
+        if not vectors:
+            return None
+        try:
+            with self.around("vectors"):
+                scores, rows = index.vectors.search(np.stack(vectors), min(DENSE_DEPTH, len(index.names)))
+        except Exception:  # noqa: BLE001 - as for the model
+            return None
+        if not np.isfinite(scores).all() or (rows < 0).any():
+            return None
+        return Dense(scores=scores, rows=rows)
 
 
 def _taken(vectors: Iterator[NDArray[np.float32]], count: int) -> list[NDArray[np.float32]]:
     return [vector for _, vector in zip(range(count), vectors, strict=False)]
-
-
-def _dense(index: SurfaceIndex, vectors: Sequence[NDArray[np.float32]]) -> Dense | None:
-    """The tools nearest to each vector; None where there is none or the vector index failed."""
-    if not vectors:
-        return None
-    try:
-        scores, rows = index.vectors.search(np.stack(vectors), min(DENSE_DEPTH, len(index.names)))
-    except Exception:  # noqa: BLE001 - as for the model
-        return None
-    if not np.isfinite(scores).all() or (rows < 0).any():
-        return None
-    return Dense(scores=scores, rows=rows)

@@ -74,12 +74,13 @@ class Library:
         budget: int | None = None,
         loader: Executor | None = None,
         trim: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = float,
     ) -> None:
         """`open_artefact` raises what `indexer.index.open_index` raises; `model` is the identity of the embedder.
 
         `budget`: bytes that open indexes may weigh, as `weigh` says; None for no bound. `loader` runs what requests
         load (None: the event loop's own threads) and stays the caller's to shut down. `trim` is called after memory
-        was let go of.
+        was let go of; `clock` says when it is, for `refreshed` (without one, that stays 0).
         """
         self._store = store
         self._model = model
@@ -90,6 +91,8 @@ class Library:
         self._served = NOTHING
         self._unreadable: Mapping[str, str] = MappingProxyType({})
         self._refreshes = 0
+        self._clock = clock
+        self._refreshed = 0.0
         self._attempts: dict[str, _Attempt] = {}
         self._refreshing = Lock()
 
@@ -107,6 +110,11 @@ class Library:
     def refreshes(self) -> int:
         """How many refreshes could read all of the store."""
         return self._refreshes
+
+    @property
+    def refreshed(self) -> float:
+        """When the last of them was, by the clock; 0 where there was none."""
+        return self._refreshed
 
     @property
     def residency(self) -> Residency:
@@ -162,7 +170,9 @@ class Library:
             self._let_go(before)
             changes = [*news_of_store(self._unreadable, unreadable), *news(before, after)]
             self._unreadable = MappingProxyType(unreadable)
-            self._refreshes += not unreadable
+            if not unreadable:
+                self._refreshes += 1
+                self._refreshed = self._clock()
             return tuple(changes)
 
     async def follow(self, *, every: float, tell: Callable[[Iterable[Change]], None]) -> None:

@@ -23,7 +23,7 @@ from threading import Event, Lock
 from typing import Final
 
 from models.embedder import Embedder
-from selector.answering import Answering
+from selector.answering import Answering, Around, nothing_around
 from selector.ports import Indexes, RankingCache
 from selector.ranking import STRICTNESS, Leg
 from selector.rankings import Asked, Keys, Ranking
@@ -69,6 +69,7 @@ class Selector:
         max_waiting: int = MAX_WAITING,
         cache: RankingCache | None = None,
         cache_key: bytes | None = None,
+        around: Around = nothing_around,
     ) -> None:
         """`executor` stays the caller's to shut down; it runs threads, as indexes are shared.
 
@@ -77,13 +78,15 @@ class Selector:
 
         `cache_key`: the secret, 16 to 64 bytes, that makes the keys of the cache; needed with a cache, and the same in
         every process that shares it. Raises ValueError where it is missing or of another length.
+
+        `around`: entered around each stage, to time it; raises nothing.
         """
         if not 0.0 <= strictness < inf:
             raise ValueError(f"strictness: {strictness} is not a number from 0 on")
         if cache is not None and cache_key is None:
             raise ValueError("cache_key: needed with a cache; draw one with secrets.token_bytes(32)")
         self._indexes = indexes
-        self._answering = Answering(embedder=embedder, leg=leg, strictness=strictness)
+        self._answering = Answering(embedder=embedder, leg=leg, strictness=strictness, around=around)
         self._executor = executor
         self._max_waiting = max_waiting
         self._cache = cache

@@ -15,6 +15,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,8 +24,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from models.embedder import Embedder, Vectors
-from models.manifest import ModelManifest
+from selector.adapters.problems import CODE
+from selector.answering import STAGES, Stage
 from selector.open_versions import Residency
 from selector.ports import BatchRanker
 from selector.served import Served
@@ -35,6 +36,7 @@ from surface.protocol import RankReply
 from surface.ranking import RankRequest
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24)
+_STAGE_BUCKETS: Final = (0.0001, 0.00025, 0.0005, *_BUCKETS[:-3])
 _METHODS: Final = frozenset({"GET", "HEAD", "POST"})
 
 
@@ -47,6 +49,8 @@ class Watched:
     unreadable: Callable[[], Mapping[str, str]]
     residency: Callable[[], Residency]
     refreshes: Callable[[], int]
+    refreshed: Callable[[], float]
+    """Seconds since the epoch; 0 where it never was."""
 
 
 class Metrics:
@@ -58,7 +62,10 @@ class Metrics:
         built = Gauge("toolsurface_build_info", "Always 1.", ["version", "python"], registry=self.registry)
         built.labels(__version__, platform.python_version()).set(1)
         self._requests = Counter(
-            "toolsurface_http_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
+            "toolsurface_http_requests",
+            "Requests answered; code is that of the problem document, empty where there was none.",
+            ["method", "route", "status", "code"],
+            registry=self.registry,
         )
         self._seconds = Histogram(
             "toolsurface_http_request_seconds",
@@ -76,9 +83,14 @@ class Metrics:
         self._refused = Counter(
             "toolsurface_refusals", "Requests that the ranker could not answer.", ["code"], registry=self.registry
         )
-        self._embedding = Histogram(
-            "toolsurface_embedding_seconds", "One call of the model.", buckets=_BUCKETS, registry=self.registry
+        stages = Histogram(
+            "toolsurface_stage_seconds",
+            "One stage of ranking; embed is one call of the model.",
+            ["stage"],
+            buckets=_STAGE_BUCKETS,
+            registry=self.registry,
         )
+        self._stages = {stage: stages.labels(stage) for stage in STAGES}
 
     def watch(self, watched: Watched) -> None:
         """Reads these at each scrape from now on."""
@@ -104,7 +116,7 @@ class Metrics:
             finally:
                 route = getattr(scope.get("route"), "path", "none")
                 method = scope["method"] if scope["method"] in _METHODS else "other"
-                self._requests.labels(method, route, str(status)).inc()
+                self._requests.labels(method, route, str(status), scope.get(CODE, "")).inc()
                 self._seconds.labels(route).observe(time.perf_counter() - started)
 
         return counted
@@ -113,9 +125,9 @@ class Metrics:
         """The ranker, its answers counted."""
         return _CountedRanker(ranker, answered=self._answered, refused=lambda code: self._refused.labels(code).inc())
 
-    def timing(self, embedder: Embedder) -> Embedder:
-        """The embedder, its calls for queries timed."""
-        return _TimedEmbedder(embedder, self._embedding.observe)
+    def around(self, stage: Stage) -> AbstractContextManager[object]:
+        """Times what runs inside it."""
+        return self._stages[stage].time()
 
     def _answered(self, application: str, reply: RankReply) -> None:
         outcome = "degraded" if reply.degraded else "abstained" if reply.abstained else "ranked"
@@ -154,26 +166,6 @@ class _CountedRanker:
         return replies
 
 
-class _TimedEmbedder:
-    def __init__(self, embedder: Embedder, observe: Callable[[float], None]) -> None:
-        self._embedder = embedder
-        self._observe = observe
-
-    @property
-    def manifest(self) -> ModelManifest:
-        return self._embedder.manifest
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        started = time.perf_counter()
-        try:
-            return self._embedder.embed_queries(texts)
-        finally:
-            self._observe(time.perf_counter() - started)
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return self._embedder.embed_documents(texts)
-
-
 class _Reading(Collector):
     """What is read at a scrape."""
 
@@ -196,6 +188,7 @@ class _Reading(Collector):
         yield _counter("index_evictions", "Index versions closed to make room.", residency.evictions)
         yield _counter("index_load_failures", "Index versions that could not be loaded.", residency.failures)
         yield _counter("store_refreshes", "Looks at the store that could read all of it.", watched.refreshes())
+        yield _gauge("store_refreshed_timestamp_seconds", "When the last of them was.", watched.refreshed())
         yield _gauge("store_unreadable", "Applications, or the whole store, unreadable now.", len(watched.unreadable()))
         yield from _of_served(watched.served())
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from surface.errors import RankerUnavailable
 
 MEDIA_TYPE = "application/problem+json"
+CODE: Final = "toolsurface.code"
+"""Where a scope holds the code of the problem it was answered with."""
 
 # Of each code a ranker gives: the status, and what to do.
 _UNAVAILABLE: Mapping[str, tuple[int, str]] = {
@@ -35,6 +38,20 @@ _HTTP: Mapping[int, tuple[str, str]] = {
     429: ("rate_limited", "this key asks more than its rate allows; the Retry-After header says when to ask again"),
     413: ("body_too_large", "the body is larger than this service reads; send a shorter query"),
 }
+
+
+class _Problem(JSONResponse):
+    """Leaves its code in the scope, for whoever counts."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, content: Mapping[str, Any], *, status_code: int, headers: Mapping[str, str]) -> None:
+        super().__init__(content, status_code=status_code, headers=headers)
+        self._code: str = content["code"]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[CODE] = self._code
+        await super().__call__(scope, receive, send)
 
 
 def problem_of(error: Exception) -> JSONResponse:
@@ -58,7 +75,7 @@ def problem(
 ) -> JSONResponse:
     """The answer that is a problem document; `more` are members of its own."""
     content = {**problem_content(status, code=code, detail=detail), **more}
-    return JSONResponse(content, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+    return _Problem(content, status_code=status, headers=dict(headers or {}))
 
 
 def problem_content(status: int, *, code: str, detail: str) -> dict[str, str | int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from math import inf
@@ -44,6 +45,7 @@ def library_over(
         budget=budget,
         loader=loader,
         trim=trim,
+        clock=time.time,
     )
     for change in library.refresh():
         if change.outcome != "serving":

@@ -85,11 +85,12 @@ def _serve(arguments: argparse.Namespace) -> None:
         explainer = Explainer(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness)
         selector = Selector(
             indexes=library,
-            embedder=metrics.timing(embedder),
+            embedder=embedder,
             executor=threads,
             strictness=arguments.strictness,
             cache=chosen.cache,
             cache_key=chosen.key,
+            around=metrics.around,
         )
         metrics.watch(
             Watched(
@@ -98,6 +99,7 @@ def _serve(arguments: argparse.Namespace) -> None:
                 unreadable=lambda: library.unreadable,
                 residency=lambda: library.residency,
                 refreshes=lambda: library.refreshes,
+                refreshed=lambda: library.refreshed,
             )
         )
         app = build_app(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
+from indexer.adapters.usual_index import open_artefact
 from indexer.artefact import Artefact
 from indexer.errors import StoreError
 from indexer.memory_store import MemoryStore
@@ -248,6 +249,21 @@ def test_a_store_that_cannot_be_read_changes_nothing_and_is_told_once() -> None:
         setattr(store, fault, False)
         assert [change.outcome for change in library.refresh()] == ["readable"]
         assert not library.unreadable
+
+
+def test_the_time_of_the_last_refresh_stands_still_while_the_store_cannot_be_read() -> None:
+    store, times = _FailingStore(), iter((10.0, 20.0))
+    model = HashingEmbedder().manifest.identity
+    library = Library(store=store, open_artefact=open_artefact, model=model, clock=lambda: next(times))
+    assert library.refreshed == 0.0
+    library.refresh()
+    assert library.refreshed == 10.0
+    store.down = True
+    library.refresh()
+    assert library.refreshed == 10.0
+    store.down = False
+    library.refresh()
+    assert library.refreshed == 20.0
 
 
 def test_an_unchanged_release_is_not_loaded_again() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
 
 import httpx2
@@ -47,7 +48,12 @@ def metrics_url() -> str:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, metrics_url: str) -> Iterator[ServerProcess]:
+def began() -> float:
+    return time.time()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, metrics_url: str, began: float) -> Iterator[ServerProcess]:
     folder = tmp_path_factory.mktemp("metrics")
     (folder / "store").mkdir()
     put(DirectoryStore(folder / "store"), {SURFACE: TOOLS}, embedder=default_embedder(threads=1))
@@ -78,15 +84,20 @@ def _scraped(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     }
 
 
-def test_a_scrape_counts_requests_answers_and_where_they_came_from(server: ServerProcess, metrics_url: str) -> None:
+def test_a_scrape_counts_requests_answers_and_where_they_came_from(
+    server: ServerProcess, metrics_url: str, began: float
+) -> None:
     found = _scraped(httpx2.get(metrics_url).text)
 
     def value(name: str, **labels: str) -> float:
         return found[name, frozenset(labels.items())]
 
     route = "/v1/applications/{application}/surfaces/{surface}/rank"
-    assert value("toolsurface_http_requests_total", method="POST", route=route, status="200") == 3
-    assert value("toolsurface_http_requests_total", method="POST", route=route, status="404") == 1
+    assert value("toolsurface_http_requests_total", method="POST", route=route, status="200", code="") == 3
+    assert (
+        value("toolsurface_http_requests_total", method="POST", route=route, status="404", code="unknown_surface") == 1
+    )
+    assert value("toolsurface_http_requests_total", method="GET", route="none", status="401", code="unauthorised") == 1
     assert value("toolsurface_http_request_seconds_count", route=route) == 4
     of_surface = {"application": APPLICATION, "surface": SURFACE}
     assert value("toolsurface_answers_total", **of_surface, outcome="ranked") == 2
@@ -94,11 +105,13 @@ def test_a_scrape_counts_requests_answers_and_where_they_came_from(server: Serve
     assert value("toolsurface_refusals_total", code="unknown_surface") == 1
     assert value("toolsurface_rankings_total", source="computed") == 2
     assert value("toolsurface_rankings_total", source="cache") == 1
-    assert value("toolsurface_embedding_seconds_count") == 2
+    for stage in ("embed", "words", "vectors", "fuse"):
+        assert value("toolsurface_stage_seconds_count", stage=stage) == 2
     assert value("toolsurface_served_tools", **of_surface) == len(TOOLS)
     assert value("toolsurface_queries_waiting") == 0
     assert value("toolsurface_store_unreadable") == 0
     assert value("toolsurface_store_refreshes_total") >= 1
+    assert began <= value("toolsurface_store_refreshed_timestamp_seconds") <= time.time()
 
 
 @pytest.mark.rule("EVD-2")
