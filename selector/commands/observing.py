@@ -5,34 +5,50 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 
 from prometheus_client import CollectorRegistry, start_http_server
 
-from surface.adapters.command_line import CommandFailedError
+from surface.adapters.command_line import CommandFailedError, WrongUseError, say
+
+_LOOPBACK = "127.0.0.1"
 
 
 def add_metrics_port(parser: argparse.ArgumentParser) -> None:
-    """The option."""
+    """The options."""
     parser.add_argument(
         "--metrics-port",
         type=int,
         metavar="PORT",
-        help="also answers GET /metrics on this port of --host, without a key (default: only with an operator's key)",
+        help="also answers GET /metrics on this port, without a key (default: only with an operator's key)",
+    )
+    parser.add_argument(
+        "--metrics-host",
+        metavar="ADDRESS",
+        help=f"the address of that port; whoever reaches it needs no key (default: {_LOOPBACK}, whatever --host is)",
     )
 
 
 @contextmanager
 def scraped(arguments: argparse.Namespace, registry: CollectorRegistry) -> Iterator[None]:
-    """Answers the scrape while the block runs, where a port was given. Raises CommandFailedError if it is taken."""
-    if arguments.metrics_port is None:
+    """Answers the scrape while the block runs, where a port was given; one that others may reach is told.
+
+    Raises WrongUseError for an address without a port, CommandFailedError where the port cannot be had.
+    """
+    port, host = arguments.metrics_port, arguments.metrics_host or _LOOPBACK
+    if port is None:
+        if arguments.metrics_host is not None:
+            raise WrongUseError("--metrics-host: needs --metrics-port, or there is nothing to reach there")
         yield
         return
     try:
-        server, thread = start_http_server(arguments.metrics_port, addr=arguments.host, registry=registry)
+        server, thread = start_http_server(port, addr=host, registry=registry)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or "needs 1 to 65535"
-        raise CommandFailedError(f"--metrics-port {arguments.metrics_port}: {reason}") from error
+        raise CommandFailedError(f"--metrics-host {host} --metrics-port {port}: {reason}") from error
     try:
+        if not ip_address(str(server.server_address[0]).partition("%")[0]).is_loopback:
+            say(f"answering the scrape to everybody who reaches {host} port {port}: it needs no key")
         yield
     finally:
         server.shutdown()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PACKAGES = ("surface", "indexer", "selector", "models")
 HEAVY = ("numpy", "faiss", "torch", "onnxruntime", "tokenizers", "fastapi", "redis", "jsonschema", "httpx2")
 IMPORT_SURFACE = f"""
 import json, sys
@@ -53,13 +54,27 @@ def test_the_wheel_holds_exactly_the_four_packages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         tops = {name.split("/")[0] for name in archive.namelist()}
     packages = {top for top in tops if not top.endswith(".dist-info")}
-    assert packages == {"surface", "indexer", "selector", "models"}
+    assert packages == set(PACKAGES)
+
+
+def test_the_wheel_holds_every_file_of_the_packages_the_console_and_the_model_too(wheel: Path) -> None:
+    files = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    data = {name for name in files if not name.endswith(".py")}
+    assert {"selector/console/index.html", "selector/console/console.js", "selector/console/console.css"} < data
+    assert {name.rpartition("/")[2] for name in data} >= {"model.onnx", "tokenizer.json", "py.typed"}
+    with zipfile.ZipFile(wheel) as archive:
+        assert files - set(archive.namelist()) == set()
 
 
 def test_the_wheel_brings_the_model_its_notice_and_the_type_markers_and_stays_small(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {f"{part}/py.typed" for part in ("surface", "indexer", "selector", "models")} <= names
+    assert {f"{part}/py.typed" for part in PACKAGES} <= names
     assert "models/weights/NOTICE" in names
     assert any(name.endswith("tool-minilm-l6-1/model.onnx") for name in names)
     assert wheel.stat().st_size < 25 * 2**20

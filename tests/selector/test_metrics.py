@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import socket
@@ -11,11 +12,14 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from indexer.adapters.directory_store import DirectoryStore
 from models.adapters.onnx import default_embedder
 from selector.access import KEY_BYTES, hashed, key_of
+from selector.commands.observing import add_metrics_port, scraped
+from surface.adapters.command_line import WrongUseError
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
 from tests.selector.server_process import REPOSITORY, ServerProcess, running_server
 
@@ -131,6 +135,33 @@ def test_the_scrape_on_the_service_itself_is_an_operators(server: ServerProcess)
     assert asked[OWN].status_code == 404
     assert asked[OWN].json()["code"] == "unknown_path"
     assert httpx2.get(f"{server.url}/metrics").status_code == 401
+
+
+@pytest.mark.parametrize(("arguments", "reached"), [((), False), (("--metrics-host", "0.0.0.0"), True)])
+def test_a_scrape_without_a_key_is_answered_to_this_machine_only_unless_an_address_is_named_and_told(
+    arguments: tuple[str, ...], *, reached: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = _free_port()
+    with scraped(_parsed("--metrics-port", str(port), *arguments), CollectorRegistry()):
+        assert httpx2.get(f"http://127.0.0.1:{port}/metrics").status_code == 200
+        # Another address of this machine: it answers where all of them are listened on.
+        with socket.socket() as other:
+            assert (other.connect_ex(("127.0.0.2", port)) == 0) is reached
+    assert ("it needs no key" in capsys.readouterr().err) is reached
+
+
+def test_an_address_for_the_scrape_without_a_port_is_wrong_use() -> None:
+    with (
+        pytest.raises(WrongUseError, match="--metrics-port"),
+        scraped(_parsed("--metrics-host", "::1"), CollectorRegistry()),
+    ):
+        pass
+
+
+def _parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_metrics_port(parser)
+    return parser.parse_args(arguments)
 
 
 @pytest.mark.parametrize("file", ["grafana-dashboard.json", "prometheus-alerts.yaml"])
