@@ -1,10 +1,13 @@
-"""The clock of one request: how long its body may take to arrive, and how long its asker waits for the answer.
+"""The clock of one request: how long its body may take to arrive, and whether its asker still waits for the answer.
 
     X-Request-Deadline-Ms: 250      whole milliseconds, counted from when the head of the request has arrived
 
 Milliseconds from now, and not a time of day, so that the clocks of two machines need not agree. When they are over, the
 work is cancelled and the answer is a 504 with the code ``deadline_exceeded``. A body that is not there after
 its time is a 408; whoever sends it holds a few kilobytes meanwhile and nothing that ranks.
+
+Whoever closes the connection waits no longer either: the work is cancelled, and counted and logged as a 499, which
+nobody receives.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from selector.adapters.problems import problem
@@ -22,6 +26,8 @@ from surface.protocol import MAX_DEADLINE_MS
 DEADLINE_HEADER: Final = "X-Request-Deadline-Ms"
 PATIENCE: Final = 10.0
 """Seconds that a body may take to arrive."""
+ASKER_GONE: Final = 499
+"""A status that no standard has and many proxies write into their logs."""
 
 
 class Clock:
@@ -53,21 +59,31 @@ class Clock:
             await send(message)
 
         limit = asyncio.timeout(deadline)
+        body = _Body(receive, seconds=self._patience, limit=limit)
         try:
             async with limit:
-                await self._app(scope, _Body(receive, seconds=self._patience), sent)
+                try:
+                    await self._app(scope, body, sent)
+                finally:
+                    body.let_go()
         except TimeoutError:
             if not limit.expired():
                 raise
-            if not started:
+            if body.asker_is_gone:
+                await Response(status_code=ASKER_GONE)(scope, receive, send)
+            elif not started:
                 detail = f"the time that {DEADLINE_HEADER} gave is over; the work was cancelled"
                 await problem(504, code="deadline_exceeded", detail=detail)(scope, receive, send)
 
 
 class _Body:
-    """Receives what the client sends, until its body is whole within so many seconds."""
+    """Receives what the client sends, until its body is whole within so many seconds; then watches whether it stays."""
 
-    def __init__(self, receive: Receive, *, seconds: float) -> None:
+    def __init__(self, receive: Receive, *, seconds: float, limit: asyncio.Timeout) -> None:
+        """`limit` is over once the client is gone."""
+        self.asker_is_gone = False
+        self._limit = limit
+        self._watching: asyncio.Task[None] | None = None
         self._receive = receive
         self._until = asyncio.get_running_loop().time() + seconds
         self._whole = False
@@ -80,8 +96,28 @@ class _Body:
                 message = await self._receive()
         except TimeoutError:
             raise HTTPException(408, headers={"connection": "close"}) from None
+        if message["type"] == "http.disconnect":
+            self._end()
+            await asyncio.Event().wait()  # the limit is over and cancels it
         self._whole = not message.get("more_body", False)
+        if self._whole:
+            self._watching = asyncio.ensure_future(self._watch())
         return message
+
+    def let_go(self) -> None:
+        """Ends the watching."""
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._end()
+
+    def _end(self) -> None:
+        if not self._limit.expired():
+            self.asker_is_gone = True
+            self._limit.reschedule(asyncio.get_running_loop().time())
 
 
 def _seconds(values: list[str]) -> float | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 from collections.abc import AsyncIterator, Sequence
 
 import httpx2
 import pytest
+from starlette.types import Message
 
-from selector.adapters.clock import DEADLINE_HEADER
+from selector.adapters.clock import ASKER_GONE, DEADLINE_HEADER
 from selector.adapters.http_api import build_app
 from surface.protocol import MAX_DEADLINE_MS, RankReply
 from surface.ranking import RankRequest
@@ -70,6 +73,33 @@ async def test_a_deadline_that_is_none_is_a_400_that_names_the_header(
     assert response.status_code == 400
     assert response.json()["errors"][0]["field"] == DEADLINE_HEADER
     assert not endless.began.is_set()
+
+
+async def test_whoever_closes_the_connection_cancels_its_work_and_the_log_says_499(
+    endless: Endless, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "toolsurface.selector.access")
+    app, gone = build_app(ranker=endless, served=dict), asyncio.Event()
+    sent: list[Message] = []
+    messages: list[Message] = [{"type": "http.request", "body": json.dumps(BODY).encode(), "more_body": False}]
+
+    async def receive() -> Message:
+        if messages:
+            return messages.pop()
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": PATH, "headers": [(b"content-type", b"application/json")]}
+    asking = asyncio.create_task(app({**scope, "query_string": b"", "root_path": ""}, receive, send))
+    await endless.began.wait()
+    gone.set()
+    await asking
+    assert endless.cancelled.is_set()
+    assert sent[0]["status"] == ASKER_GONE
+    assert " 499 " in caplog.text
 
 
 async def test_two_deadlines_are_a_400_too(http: httpx2.AsyncClient) -> None:

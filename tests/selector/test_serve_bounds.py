@@ -206,6 +206,19 @@ def test_a_hostile_body_is_answered_or_refused_by_a_problem_document(
         assert response.headers["content-type"] == "application/problem+json"
 
 
+async def test_whoever_hangs_up_leaves_the_service_free(server: ServerProcess) -> None:
+    # Batches of long queries; there is one thread that ranks.
+    many = json.dumps(
+        {"queries": [f"{at} " + "delete a file and send an invoice, " * 100 for at in range(32)], "limit": 5}
+    )
+    with ExitStack() as held:
+        for _ in range(2):
+            asker = held.enter_context(closing(_connected(server)))
+            asker.sendall(_head(length=len(many)).replace(b"/rank ", b"/rank-batch ") + many.encode())
+    await until(lambda: server.log.read_text().count(" 499 ") == 2)
+    assert httpx2.post(server.url + PATH, json=BODY, headers=HEADERS, timeout=DEADLINE).status_code == 200
+
+
 async def test_a_deadline_that_is_over_leaves_the_service_free(server: ServerProcess) -> None:
     async with httpx2.AsyncClient(base_url=server.url, headers=HEADERS, timeout=DEADLINE) as http:
         answers = await asyncio.gather(
