@@ -2,7 +2,8 @@
 
 Rules kept here:
 
-1. A release is activated only after every version of it was read back from the store, sound in every byte.
+1. A release is activated only after every version of it was read back from the store, sound in every byte, and its
+   vectors are where replicas that hold none look for them.
 2. Going back means the release that was active before the active one: going back twice ends where it began. What is
    older is activated by its id.
 
@@ -20,7 +21,7 @@ from indexer.artefact import Artefact
 from indexer.contents import Contents, read_contents
 from indexer.errors import ActivationConflictError, ArtefactError, UnknownReleaseError
 from indexer.ledger import Ledger
-from indexer.ports import ArtefactStore
+from indexer.ports import ArtefactStore, VectorStore
 from indexer.release import Release
 
 Switching: TypeAlias = Callable[[Release, Ledger], None]
@@ -73,18 +74,21 @@ def switch(
     release: Release,
     *,
     now: Callable[[], datetime],
+    vectors: VectorStore | None = None,
     switching: Switching = ignored,
 ) -> Switched:
     """Makes a kept release the active one, if the active one is still that of `ledger`.
 
-    `switching` is called once everything is proved, just before the switch.
+    `switching` is called once everything is proved, just before the switch; `vectors`: None where replicas hold them.
     Raises `ActivationConflictError` where a third one is active meanwhile, `ArtefactError` and `StoreError` where a
-    version of the release is not sound; what was active is active then.
+    version of the release is not sound or its vectors cannot be uploaded; what was active is active then.
     """
     active = ledger.active.id if ledger.active is not None else None
-    if release.id != active:
+    if release.id != active or vectors is not None:
         for surface in sorted(release.surfaces):
-            sound_version(store, release, surface)
+            artefact, contents = sound_version(store, release, surface)
+            if vectors is not None:
+                vectors.upload(artefact.manifest, contents.vectors)
     make_active(store, release, expected=active, at=now(), switching=switching)
     return Switched(release=release, previous=active)
 

@@ -36,7 +36,7 @@ def add_vectors(parser: argparse._ActionsContainer) -> None:
         "--vectors",
         metavar="URL",
         help="keep vectors in Vector Sets of Redis 8 or newer instead of in every replica: redis://host:6379/0 or "
-        f"redis+cluster://host:6379; deploy, serve and prune need the same; a password may stand in "
+        f"redis+cluster://host:6379; every command that has this option needs the same; a password may stand in "
         f"${PASSWORD_VARIABLE} (default: in memory)",
     )
 

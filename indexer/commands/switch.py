@@ -6,7 +6,15 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from indexer.commands.arguments import add_application, add_store, application_of, now, store_of
+from indexer.commands.arguments import (
+    add_application,
+    add_store,
+    add_vectors,
+    application_of,
+    now,
+    store_of,
+    vectors_of,
+)
 from indexer.commands.attempt import Attempt, SwitchedError
 from indexer.commands.exit_codes import LOST_THE_RACE, SWITCHED
 from indexer.errors import ActivationConflictError, IndexerError
@@ -30,6 +38,7 @@ def _configure_activate(parser: argparse.ArgumentParser) -> None:
 
 def _configure_rollback(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
+    add_vectors(parser)
     add_application(parser)
 
 
@@ -44,11 +53,12 @@ def _rollback(arguments: argparse.Namespace) -> int:
 def _switch(arguments: argparse.Namespace, choose: Callable[[Ledger], Release]) -> int:
     attempt = Attempt()
     with terminable(), attempt.accounted_for(as_json=arguments.json):
-        store = store_of(arguments)
+        store, vectors = store_of(arguments), vectors_of(arguments)
         application = application_of(arguments, store)
         ledger = store.ledger(application)
         release = choose(ledger)
-        switched = switch(store, ledger, release, now=now, switching=partial(attempt.begins, store))
+        begins = partial(attempt.begins, store)
+        switched = switch(store, ledger, release, now=now, vectors=vectors, switching=begins)
         _tell(application, switched, as_json=arguments.json)
     return DONE
 

@@ -6,6 +6,9 @@ error that nobody foresaw is logged by its class and place; its message may quot
 
 A body that says it is too large is refused here, because the framework's own refusal is not a problem document; one
 that does not say so is cut off by the framework while it is read.
+
+A request on a connection that is one too many is refused here too, but for the question whether the process lives: no
+orchestrator shall end a replica because many ask it.
 """
 
 from __future__ import annotations
@@ -23,12 +26,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from selector.access import EVERYTHING
 from selector.adapters.door import CALLER
 from selector.adapters.logs import REQUEST_ID, REQUEST_ID_HEADER, request_id
-from selector.adapters.problems import problem_of
+from selector.adapters.problems import problem, problem_of
 from surface.identity import is_key
 
 LOG: Final = logging.getLogger("toolsurface.selector.access")
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+_CROWDED: Final = "toolsurface.crowded"
+_ALWAYS_ANSWERED: Final = "/health/live"
+
+
+def marked_crowded(app: ASGIApp) -> ASGIApp:
+    """The application as a connection gets it that is one too many."""
+
+    async def marked(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[_CROWDED] = True
+        await app(scope, receive, send)
+
+    return marked
 
 
 class Edge:
@@ -55,7 +72,9 @@ class Edge:
 
         before = REQUEST_ID.set(identity)
         try:
-            if _declared_bytes(scope) > self._max_body_bytes:
+            if scope.get(_CROWDED) and scope["path"] != _ALWAYS_ANSWERED:
+                await _too_many_connections()(scope, receive, sent)
+            elif _declared_bytes(scope) > self._max_body_bytes:
                 await problem_of(HTTPException(413))(scope, receive, sent)
             else:
                 await self._app(scope, receive, sent)
@@ -73,6 +92,12 @@ def place_of(error: BaseException) -> str:
     """The class of an error and the last places it passed: file names and lines, no values."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     return f"{type(error).__name__} at " + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+
+
+def _too_many_connections() -> ASGIApp:
+    detail = "more connections than this service holds at once; ask another replica, or again in a moment"
+    headers = {"connection": "close", "retry-after": "1"}
+    return problem(503, code="too_many_connections", detail=detail, headers=headers)
 
 
 def _declared_bytes(scope: Scope) -> int:

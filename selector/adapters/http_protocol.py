@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a connection, with what uvicorn leaves unbounded: the time until a request is there.
+"""HTTP/1.1 on a connection, with what uvicorn leaves unbounded: the time until a request is there, and their number.
 
 Rules kept here:
 
@@ -6,6 +6,8 @@ Rules kept here:
    after that, also one that nobody reads any more; else the connection ends, with a 408 where nothing was answered.
 2. Whoever asks and does not read is waited for `patience` seconds, and then the connection ends.
 3. What is no HTTP is answered with a problem document, which repeats nothing of it.
+4. A connection beyond the most that are served is marked: the edge answers its request with a 503. One beyond those by
+   `_MARKED` is closed unread, so that there is always an end.
 
 The size of a head is bounded by h11 (64 KiB), that of a body by the application.
 """
@@ -21,10 +23,14 @@ from typing import Any, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from selector.adapters.edge import marked_crowded
 from selector.adapters.problems import MEDIA_TYPE, problem_content
 
 _AFTER_THE_APPLICATION: Final = 1.5
 """Times `patience`: a late body is answered by the application, where it still waits for it."""
+
+_MARKED: Final = 64
+"""Connections beyond the most that are told so."""
 
 _MALFORMED: Final = {
     400: ("invalid_request", "not a request in HTTP/1.1"),
@@ -34,13 +40,15 @@ _MALFORMED: Final = {
 }
 
 
-def patient(seconds: float) -> type[BoundedProtocol]:
-    """The protocol with so much patience."""
+def bounded(*, patience: float, most: int) -> type[BoundedProtocol]:
+    """The protocol with so much patience, in seconds, and so many connections at once."""
+    seconds, connections = patience, most
 
-    class Patient(BoundedProtocol):
+    class Bounded(BoundedProtocol):
         patience = seconds
+        most = connections
 
-    return Patient
+    return Bounded
 
 
 class BoundedProtocol(H11Protocol):
@@ -48,6 +56,8 @@ class BoundedProtocol(H11Protocol):
 
     patience: float
     """Seconds."""
+    most: int
+    """Connections."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -57,6 +67,11 @@ class BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
+        if len(self.connections) > self.most + _MARKED:
+            transport.abort()
+            return
+        if len(self.connections) > self.most:
+            self.app = marked_crowded(self.app)
         transport.set_write_buffer_limits(high=0)  # whatever the system does not take at once counts as not read
         self._wait(h11.IDLE, self.patience)
 

@@ -7,13 +7,14 @@ import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Event
 
 from indexer.commands.arguments import add_store_location, add_vectors, store_of, vectors_of
 from models.adapters.choice import chosen_embedder
 from models.adapters.model_arguments import add_model
 from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
-from selector.adapters.http_server import address, bind, serve
+from selector.adapters.http_server import MOST_CONNECTIONS, address, bind, serve
 from selector.adapters.logs import FORMATS, log_to_stderr
 from selector.adapters.metrics import Metrics, Watched
 from selector.adapters.routes import console
@@ -60,6 +61,20 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="that the head of a request, and then its body, may take to arrive (default: %(default)g)",
     )
+    parser.add_argument(
+        "--drain",
+        type=_drain,
+        default=1.0,
+        metavar="SECONDS",
+        help="between SIGTERM, when readiness turns 503, and the end of the listener (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--max-connections",
+        type=positive,
+        default=MOST_CONNECTIONS,
+        metavar="N",
+        help="served at once; whoever comes beyond them is answered 503 (default: %(default)s)",
+    )
 
 
 def _serve(arguments: argparse.Namespace) -> None:
@@ -102,6 +117,7 @@ def _serve(arguments: argparse.Namespace) -> None:
                 refreshed=lambda: library.refreshed,
             )
         )
+        leaving = Event()
         app = build_app(
             ranker=metrics.counting_answers(selector),
             served=lambda: library.served,
@@ -109,6 +125,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             access=admittance.access,
             rates=admittance.rates,
             patience=arguments.patience,
+            leaving=leaving.is_set,
             routers=[explaining_routes(explainer), console_routes(), metrics_routes(metrics.registry)],
             around=[metrics.counting_requests, Traced],
             open_paths=console.OPEN_PATHS,
@@ -120,6 +137,9 @@ def _serve(arguments: argparse.Namespace) -> None:
                 app,
                 bound=bound,
                 patience=arguments.patience,
+                most=arguments.max_connections,
+                drain=arguments.drain,
+                leaving=leaving,
                 ready=lambda: print(f"serving {address(bound)}", flush=True),
             )
         except RuntimeError as error:
@@ -150,6 +170,13 @@ def _seconds(text: str) -> float:
     value = float(text)
     if not 0.01 <= value <= 86_400:
         raise argparse.ArgumentTypeError("needs 0.01 to 86400 seconds")
+    return value
+
+
+def _drain(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 600:
+        raise argparse.ArgumentTypeError("needs 0 to 600 seconds")
     return value
 
 

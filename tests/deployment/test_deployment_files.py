@@ -28,6 +28,7 @@ from indexer.catalog_file import read_catalog
 from indexer.memory_store import MemoryStore
 from models.hashing import HashingEmbedder
 from selector.adapters.http_api import build_app
+from selector.adapters.http_server import GRACE
 from selector.library import Library
 from selector.service import Selector
 from surface.adapters.command_line import GROUP
@@ -113,6 +114,28 @@ async def test_the_paths_that_are_probed_answer_without_a_key_and_readiness_wait
     assert probed == answers.keys()
     (checked,) = re.findall(r"127\.0\.0\.1:(\d+)(/[a-z/]+)", DOCKERFILE)
     assert checked == (str(PORT), "/health/live")
+
+
+def test_the_metrics_port_is_the_same_for_the_service_for_prometheus_and_for_the_network() -> None:
+    (template,) = [template for name, template in pods() if name.startswith("Deployment")]
+    (container,) = template["spec"]["containers"]
+    arguments = parsed(Call(where="Deployment", words=container["args"]))
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"http": arguments.port, "metrics": arguments.metrics_port}
+    assert arguments.metrics_host == "0.0.0.0"
+    assert template["metadata"]["annotations"]["prometheus.io/port"] == str(arguments.metrics_port)
+    (policy,) = [one for one in MANIFESTS["network.yaml"] if one["metadata"]["name"] == "toolsurface-selector"]
+    allowed = {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    assert allowed == ports.keys()
+
+
+def test_a_pod_has_time_for_its_drain_and_for_the_requests_in_flight() -> None:
+    (template,) = [template for name, template in pods() if name.startswith("Deployment")]
+    (container,) = template["spec"]["containers"]
+    drain = parsed(Call(where="Deployment", words=container["args"])).drain
+    probe = container["readinessProbe"]
+    assert drain >= probe["periodSeconds"] * probe["failureThreshold"]
+    assert template["spec"]["terminationGracePeriodSeconds"] >= drain + GRACE + 5
 
 
 def test_every_file_that_a_command_line_names_is_mounted_where_it_says() -> None:

@@ -41,7 +41,7 @@ async def until(holds: Callable[[], object]) -> None:
 def running_server(store: Path, *arguments: str, log: Path, poll: float = 0.05) -> Iterator[ServerProcess]:
     """A server that has said it is ready; it is ended with the block."""
     command = [sys.executable, "-m", "selector", "serve", "--store", str(store), "--port", "0"]
-    command += ["--poll", str(poll), "--threads", "1", *arguments]
+    command += ["--poll", str(poll), "--threads", "1", "--drain", "0", *arguments]
     with log.open("w") as stderr:
         process = subprocess.Popen(
             command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=stderr, stdin=subprocess.DEVNULL, text=True

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import httpx2
@@ -138,6 +139,52 @@ def test_a_server_on_an_empty_store_lives_is_not_ready_and_becomes_ready(
         asyncio.run(until(lambda: httpx2.get(f"{server.url}/health/ready").status_code == 200))
         assert server.stop(signal.SIGINT) == 130
         assert f"serving {APPLICATION}/{SURFACE}: version" in server.log.read_text()
+
+
+async def test_on_sigterm_readiness_turns_503_and_requests_are_answered_until_the_drain_is_over(
+    store: Path, tmp_path: Path, embedder: OnnxEmbedder
+) -> None:
+    put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=embedder)
+    with running_server(store, "--drain", "600", log=tmp_path / "log") as server:
+        ready = f"{server.url}/health/ready"
+        assert httpx2.get(ready).status_code == 200
+        server.process.send_signal(signal.SIGTERM)
+        await until(lambda: httpx2.get(ready).status_code == 503)
+        assert httpx2.get(ready).json()["code"] == "leaving"
+        assert httpx2.get(f"{server.url}/health/live").status_code == 200
+        async with SelectorClient(server.url, timeout=DEADLINE) as client:
+            assert (await client.rank(ask("delete a file"))).ranked[0].name == "file_delete"
+        # A second one waits for nobody but the requests in flight.
+        assert await asyncio.to_thread(server.stop, signal.SIGTERM) == 0
+
+
+async def test_a_connection_too_many_is_told_so_and_the_question_whether_the_process_lives_is_answered(
+    store: Path, tmp_path: Path
+) -> None:
+    with running_server(store, "--max-connections", "2", log=tmp_path / "log") as server, ExitStack() as held:
+        asked = f"{server.url}/v1/applications"
+
+        def connected() -> socket.socket:
+            host, _, port = server.url.removeprefix("http://").partition(":")
+            connection = socket.create_connection((host, int(port)), timeout=DEADLINE)
+            return held.enter_context(closing(connection))
+
+        served = [connected(), connected()]
+        for connection in served:  # and kept open by both
+            connection.sendall(b"GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+        refused = httpx2.get(asked)
+        assert (refused.status_code, refused.json()["code"]) == (503, "too_many_connections")
+        assert refused.headers["connection"] == "close"
+        assert httpx2.get(f"{server.url}/health/live").status_code == 200
+        # There is an end to those that are told, too: further ones are closed unread.
+        several = [connected() for _ in range(80)]
+        several[-1].settimeout(DEADLINE)
+        with suppress(ConnectionResetError):
+            assert several[-1].recv(1) == b""
+        for connection in [*served, *several]:
+            connection.close()
+        await until(lambda: httpx2.get(asked).status_code == 200)
 
 
 def test_an_index_of_a_model_that_is_not_loaded_is_refused_by_name_and_the_others_are_served(

@@ -15,6 +15,7 @@ from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.redis_link import read_redis_url
 from indexer.adapters.redis_vectors import RedisVectorIndex, RedisVectors
 from indexer.memory_store import MemoryStore
+from indexer.releases import previous_release
 from models.hashing import HashingEmbedder
 from selector.commands.opening import library_over
 from selector.library import Library
@@ -110,6 +111,28 @@ def test_a_deploy_uploads_before_it_activates_and_prune_takes_away_what_is_not_k
     assert main(["prune", *place, "--keep", "1", "--spare-hours", "0"]) == 0
     sizes = [_vectors_of(cluster, f"commands:{{shop/clerk/{version}}}:vectors") for version in kept]
     assert sizes == [0, 8]
+
+
+def test_a_rollback_uploads_what_is_gone_before_it_activates(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--store", str(tmp_path / "store"), "--vectors", f"{cluster.url}?namespace=rolled"]
+    catalog = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    for edition in ("overdue invoices", "invoices that are late"):
+        catalog["surfaces"]["clerk"]["tools"][0]["description"] = f"Lists {edition}."
+        (tmp_path / "catalog.json").write_text(json.dumps(catalog), encoding="utf-8")
+        assert main(["deploy", str(tmp_path / "catalog.json"), *place, "--no-cache"]) == 0
+    ledger = DirectoryStore(tmp_path / "store").ledger("shop")
+    before = previous_release(ledger)
+    key = f"rolled:{{shop/clerk/{before.surfaces['clerk'].version}}}:vectors"
+    with redis.Redis(port=cluster.primary_of(key).port) as client:
+        assert client.delete(key) == 1
+    with running(BINARIES["valkey-9"], tmp_path) as valkey:
+        assert main(["rollback", *place[:2], "--vectors", valkey.url]) == FAILED
+    assert DirectoryStore(tmp_path / "store").active("shop") == ledger.active
+    assert main(["rollback", *place]) == 0
+    assert DirectoryStore(tmp_path / "store").active("shop") == before
+    assert _vectors_of(cluster, key) == 8
 
 
 def test_a_deploy_to_a_server_without_vector_sets_activates_nothing(

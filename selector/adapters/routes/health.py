@@ -34,8 +34,12 @@ class Ready(Wire):
     """For keys that see everything: what cannot be read of the store now, by application (empty: all of it)."""
 
 
-def health_routes(served: Callable[[], Served], unreadable: Callable[[], Mapping[str, str]]) -> APIRouter:
-    """``GET /health/live`` and ``GET /health/ready``; what is served is asked on each look at readiness."""
+def health_routes(
+    served: Callable[[], Served],
+    unreadable: Callable[[], Mapping[str, str]],
+    leaving: Callable[[], bool],
+) -> APIRouter:
+    """``GET /health/live`` and ``GET /health/ready``; all three are asked on each look at readiness."""
     router = APIRouter(prefix="/health", tags=["health"])
 
     @router.get("/live", responses=problems(400))
@@ -50,6 +54,9 @@ def health_routes(served: Callable[[], Served], unreadable: Callable[[], Mapping
         """Whether at least one index is served; with a key also what is served and refused of its surfaces."""
         now, caller = served(), caller_of(request)
         detail = {} if caller is None else _detail(now, unreadable(), caller)
+        if leaving():
+            told = "this replica is about to end; ask another one"
+            return problem(503, code="leaving", detail=told, headers={"retry-after": "1"}, **detail)
         if any(application.active for application in now.values()):
             return JSONResponse({"status": "ready", **detail})
         return problem(
