@@ -93,7 +93,7 @@ async def test_whoever_closes_the_connection_cancels_its_work_and_the_log_says_4
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": PATH, "headers": [(b"content-type", b"application/json")]}
-    asking = asyncio.create_task(app({**scope, "query_string": b"", "root_path": ""}, receive, send))
+    asking = asyncio.ensure_future(app({**scope, "query_string": b"", "root_path": ""}, receive, send))
     await endless.began.wait()
     gone.set()
     await asking
