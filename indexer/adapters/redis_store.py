@@ -97,8 +97,12 @@ class RedisShelf:
 
     def read_ledger(self, application: str) -> FoundLedger:
         """The ledger, from the primary."""
-        data = self._bytes(self.ledger_name(application), ceiling=MAX_LEDGER_BYTES)
-        return FoundLedger(data=data or None, tag=_digest(data))
+        key = self.ledger_name(application)
+        found: bytes | None = self._bytes(key, ceiling=MAX_LEDGER_BYTES)
+        if not found:
+            with self._link.client() as client:
+                found = client.get(key)  # type: ignore[assignment]  # an empty value is a damaged ledger, not none
+        return FoundLedger(data=found, tag=_digest(found or b""))
 
     def replace_ledger(self, application: str, data: bytes, *, tag: str) -> bool:
         """Compare-and-swap."""

@@ -30,8 +30,9 @@ def test_a_damaged_byte_in_any_key_of_a_redis_is_found_and_a_deploy_puts_it_righ
         release = deploy(OLD, embedder=EMBEDDER, store=store, now=lambda: NOW, cache=cache).release
         ledger = "toolsurface:{app}:ledger"
         for name in ("ledger", "manifest.json", "names.json", "vectors.npy", "words.json"):
-            # Its place is another one after each repair.
-            (key,) = [ledger] if name == "ledger" else client.keys(f"toolsurface:{{app/reader/*}}:{name}:0")
+            (known,) = (one for one in store.ledger("app").versions if one.surface == "reader")
+            copy = f"toolsurface:{{app/reader/{known.version}/{known.place}}}"  # another place after each repair
+            key = ledger if name == "ledger" else f"{copy}:{name}:0"
             data = client.get(key)
             for damaged in damages(data):
                 client.set(key, damaged)
