@@ -16,11 +16,13 @@ Not done here: Temporal, whose activities see no messages; renaming or prefixing
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from pydantic import ValidationError
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai import CallToolsNode
+from pydantic_ai.capabilities import AbstractCapability, AgentNode
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
@@ -29,7 +31,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from surface.adapters.pydantic_ai_journal import Journal, RunJournal
 from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, PydanticAIMessages
-from surface.adapters.pydantic_ai_offers import CONFLICT_HINT, OwnToolsets, Replaced, standing
+from surface.adapters.pydantic_ai_offers import CONFLICT_HINT, OwnToolsets, Replaced, entered, standing
 from surface.adapters.pydantic_ai_run import RunToolset
 from surface.adapters.pydantic_ai_tools import catalog_tools, listed_tools
 from surface.controller import DeferredAgentToolSurface
@@ -61,6 +63,17 @@ class DeferredToolset(AbstractToolset[Any]):
     journal: Journal | None = None
     replaced: Replaced = field(default_factory=dict, repr=False)
     """What a visitor put in the place of toolsets behind the surfaces."""
+
+    entered: list[AsyncExitStack] = field(default_factory=list, init=False, repr=False)
+    """What `async with agent` keeps open."""
+
+    async def __aenter__(self) -> Self:
+        """Enters the toolsets behind the surfaces, so that they stay open from run to run."""
+        self.entered.append(await entered(standing(self.controller.registry.surfaces.values(), self.replaced).values()))
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.entered.pop().aclose()
 
     @property
     def id(self) -> str:
@@ -144,18 +157,28 @@ class DeferredTools(AbstractCapability[Any]):
         pydantic-ai would refuse such a call itself: in words that do not tell inactive from unknown, and at the cost of
         a retry, so that a second one ends the run.
         """
-        offered = {} if ctx.tool_manager is None else ctx.tool_manager.tools or {}
+        self._take_in(ctx, response)
+        return response
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: AgentNode[Any]) -> AgentNode[Any]:
+        """The same for a response that no model was asked for: one from a cache, or one that a restart found."""
+        if isinstance(node, CallToolsNode):
+            self._take_in(ctx, node.model_response)
+        return node
+
+    def _take_in(self, ctx: RunContext[Any], response: ModelResponse) -> None:
+        offered = None if ctx.tool_manager is None else ctx.tool_manager.tools
+        if offered is None:  # a step that has no tools yet gets them before it runs a call
+            return
         search = offered.get(self.search_tool)
         if search is None or not isinstance(search.toolset, RunToolset):
             raise ConfigurationError(
                 f"{self.search_tool}: is not among the tools of this step; do not rename, prefix or filter it"
             )
         search.toolset.refuse_namesakes(offered)
-        await search.toolset.begin(response)
         for call in response.tool_calls:
             if call.tool_name not in offered:
                 offered[call.tool_name] = replace(search, tool_def=replace(search.tool_def, name=call.tool_name))
-        return response
 
     async def on_tool_validate_error(
         self,

@@ -1,20 +1,28 @@
-"""What a journal remembers of a run's calls (MNT-9): which turns and approvals were begun before, and each answer.
+"""What a journal remembers of a run's calls (MNT-9): which of them began before, and what became of each.
 
-A record is tied to its call: its name holds the run id and the call id, and the call id stands in it once more. An
-answer is read back from its record the first time too, so a replay gives what the first life gave.
+A record is tied to its call: its name holds the run id, the call id, which of the run's calls of this id it is, and the
+attempt; the call id, the tool and a digest of the arguments stand in it. An answer is read back from its record the
+first time too, so a replay gives what the first life gave.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, ToolFailed
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ToolReturn, ToolReturnPart, UserPromptPart
+from pydantic_core import to_json, to_jsonable_python
 
 from surface.errors import ConfigurationError
+
+_log = logging.getLogger("toolsurface")
 
 Journal = Callable[[str, Callable[[], Coroutine[Any, Any, str]]], Awaitable[str]]
 """How a durable engine, or a table of yours, records work: it gets a name and the work, and gives the work's text.
@@ -39,10 +47,28 @@ class Raised:
     """What a tool raised on purpose, to be raised again."""
 
     error: Exception
+    begun: bool = True
+    """Whether the call may have had an effect; the fence refuses it before that."""
 
 
 Outcome = ToolReturn[Any] | Raised
 """What becomes of a call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournaledCall:
+    """A call as far as its records are concerned."""
+
+    id: str
+    tool: str
+    number: int
+    """Which of the run's calls of this id it is, from 1: some models give every turn the same ids."""
+    arguments: str = field(repr=False)
+    """The digest of what the model wrote."""
+    approval: str | None = field(repr=False)
+    """The digest of what an approval says; None without one."""
+    marked: bool
+    """Whether a kill in its middle leaves a doubt: not where the tool may run twice, or is not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,46 +77,104 @@ class RunJournal:
 
     journal: Journal
     run_id: str
+    _order: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
-    async def begins(self, what: str, call_id: str) -> bool:
-        """Whether a turn or an approved call, named by a call id, begins now and did not begin before."""
+    async def settled(
+        self,
+        call: JournaledCall,
+        work: Callable[..., Awaitable[Outcome]],
+        *,
+        found: bool,
+        may_begin: Callable[[], Awaitable[bool]],
+    ) -> Outcome:
+        """What became of a call, now or as recorded; raises what the work raises by accident.
+
+        `work` is told whether it may have run before (`restarted`), as it may where a restart `found` the call. No
+        record is the last word where the tool asked to wait and another approval came, nor where the fence refused the
+        call and `may_begin` says that it may begin now: then there is a next attempt.
+        """
+        attempt = 1
+        while True:
+            record, made = await self._attempt(call, attempt, work, found=found and attempt == 1)
+            outcome = _read(record)
+            if made or not isinstance(outcome, Raised):
+                return outcome
+            waits = isinstance(outcome.error, ApprovalRequired | CallDeferred)
+            if not (waits and record["approval"] != call.approval) and (outcome.begun or not await may_begin()):
+                return outcome
+            attempt += 1
+
+    async def _attempt(
+        self, call: JournaledCall, attempt: int, work: Callable[..., Awaitable[Outcome]], *, found: bool
+    ) -> tuple[Mapping[str, Any], bool]:
+        """The record of one attempt, and whether it was made now."""
+        name = f"{self.run_id}:{call.id}:{call.number}.{attempt}"
+        made: list[str] = []
+        with ExitStack() as first:
+            # A durable engine finds its records again by the order in which they began: one call begins at a time.
+            await self._order.acquire()
+            first.callback(self._order.release)
+            began = call.marked and not await self._begins(name, call.id)
+
+            async def recorded() -> str:
+                first.close()
+                outcome = await work(restarted=found or began)
+                tie = {"call": call.id, "tool": call.tool, "arguments": call.arguments, "approval": call.approval}
+                made.append(json.dumps({**tie, **_written(outcome, call.tool, call.id)}))
+                return made[0]
+
+            record = json.loads(await self.journal(f"toolsurface.call:{name}", recorded))
+        _tied(record["call"], call.id)
+        if (record["tool"], record["arguments"]) != (call.tool, call.arguments):
+            raise ConfigurationError(
+                f"journal: the record of call {call.id} is of another tool or of other arguments; let a replay get the "
+                "answers that the model gave first, and let no two runs have one run id"
+            )
+        return record, bool(made)
+
+    async def _begins(self, name: str, call_id: str) -> bool:
+        """Whether an attempt begins now and did not begin before."""
         fresh: list[str] = []
 
         async def mark() -> str:
             fresh.append(call_id)
             return call_id
 
-        self._tied(await self.journal(self._name(what, call_id), mark), call_id)
+        _tied(await self.journal(f"toolsurface.begun:{name}", mark), call_id)
         return bool(fresh)
 
-    async def answered(self, what: str, call_id: str, tool: str, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        """What became of a call, now or as recorded; raises what the work raises by accident."""
 
-        async def recorded() -> str:
-            return json.dumps({"call": call_id, **_written(await work(), tool, call_id)})
+def digest(value: Any) -> str:
+    """What tells one JSON value from another without holding it; of anything else, its class counts."""
+    try:
+        written = to_json(value, fallback=_class_of, bytes_mode="base64")
+    except (ValueError, TypeError, RecursionError):
+        written = _class_of(value).encode()
+    return hashlib.sha256(written).hexdigest()
 
-        record = json.loads(await self.journal(self._name(what, call_id), recorded))
-        self._tied(record["call"], call_id)
-        return _read(record)
 
-    def _name(self, what: str, call_id: str) -> str:
-        return f"toolsurface.{what}:{self.run_id}:{call_id}"
+def _class_of(value: Any) -> str:
+    return type(value).__qualname__
 
-    def _tied(self, found: str, call_id: str) -> None:
-        if found != call_id:
-            raise ConfigurationError(
-                f"journal: gave the record of call {found} for call {call_id}; let it give what it recorded under the "
-                "same name, and let the work of a turn begin in the same order again"
-            )
+
+def _tied(found: str, call_id: str) -> None:
+    if found != call_id:
+        raise ConfigurationError(
+            f"journal: gave the record of call {found} for call {call_id}; let it give what it recorded under the "
+            "same name, and let the work of a turn begin in the same order again"
+        )
 
 
 def _written(outcome: Outcome, tool: str, call_id: str) -> dict[str, Any]:
     if isinstance(outcome, Raised):
         error: Any = outcome.error
-        told = error.metadata if isinstance(error, ApprovalRequired | CallDeferred) else error.message
-        return {"raised": next(name for name, kind in _BY_NAME.items() if isinstance(error, kind)), "told": told}
+        waits = isinstance(error, ApprovalRequired | CallDeferred)
+        told = to_jsonable_python(_storable(error.metadata, tool), bytes_mode="base64") if waits else error.message
+        kind = next(name for name, kind in _BY_NAME.items() if isinstance(error, kind))
+        return {"raised": kind, "told": told, "begun": outcome.begun}
+    metadata = _storable(outcome.metadata, tool)
     parts: list[Any] = [
-        ToolReturnPart(tool_name=tool, tool_call_id=call_id, content=outcome.return_value, metadata=outcome.metadata)
+        ToolReturnPart(tool_name=tool, tool_call_id=call_id, content=outcome.return_value, metadata=metadata)
     ]
     if outcome.content is not None:
         parts.append(UserPromptPart(content=outcome.content))
@@ -98,9 +182,19 @@ def _written(outcome: Outcome, tool: str, call_id: str) -> dict[str, Any]:
     return {"messages": ModelMessagesTypeAdapter.dump_python([ModelRequest(parts=parts)], mode="json"), "tools": tools}
 
 
+def _storable(metadata: Any, tool: str) -> Any:
+    """The metadata, or nothing where it is no JSON: the call has had its effect and must be recorded."""
+    try:
+        to_jsonable_python(metadata, bytes_mode="base64")
+    except (ValueError, TypeError, RecursionError) as error:
+        _log.error("the metadata of a call of tool %s cannot be recorded: %s", tool, type(error).__name__)
+        return None
+    return metadata
+
+
 def _read(record: Mapping[str, Any]) -> Outcome:
     if "raised" in record:
-        return Raised(error=_BY_NAME[record["raised"]](record["told"]))
+        return Raised(error=_BY_NAME[record["raised"]](record["told"]), begun=record["begun"])
     (request,) = ModelMessagesTypeAdapter.validate_python(record["messages"])
     returned, *prompts = cast("list[Any]", request.parts)
     given = ToolReturn(return_value=returned.content, metadata=returned.metadata)

@@ -79,8 +79,7 @@ class OwnToolsets:
 
     async def enter(self) -> None:
         """Enters them all."""
-        for toolset in self._toolsets.values():
-            await self._entered.enter_async_context(toolset)
+        self._entered = await entered(self._toolsets.values())
 
     async def leave(self) -> None:
         """Leaves them all."""
@@ -127,6 +126,14 @@ def standing(surfaces: Iterable[CheckedSurface], replaced: Replaced) -> dict[int
     """The toolsets behind some surfaces, by the `id` of the one that tools were listed from."""
     own = {id(each): each for surface in surfaces for each in own_toolsets(surface)}
     return {key: replaced.get(key, each) for key, each in own.items()}
+
+
+async def entered(toolsets: Iterable[AbstractToolset[Any]]) -> AsyncExitStack:
+    """What leaves these toolsets again; where one cannot be entered, those before it are left at once."""
+    async with AsyncExitStack() as entering:
+        for toolset in toolsets:
+            await entering.enter_async_context(toolset)
+        return entering.pop_all()
 
 
 def _only(toolset: AbstractToolset[Any], names: Iterable[str]) -> AbstractToolset[Any]:

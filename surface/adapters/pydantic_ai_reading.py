@@ -17,16 +17,11 @@ from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, read_message, rec
 from surface.call import CallAnswer
 from surface.catalog import ManifestEntry
 from surface.receipt import Receipt, Rejection, parse_receipt
-from surface.transcript import Transcript, TranscriptBuilder
+from surface.transcript import Call, Transcript, TranscriptBuilder
 
 
 class Reading:
     """Messages as they stood when they were read; another content is another `Reading`."""
-
-    def __init__(self, after: Reading | None = None, *, added: int = 0) -> None:
-        self.after = after
-        """What stood there before the last messages were added; None where everything was read anew."""
-        self.added = added
 
 
 class RunMessages:
@@ -61,9 +56,7 @@ class RunMessages:
             except BaseException:
                 self._forget()
                 raise
-            before = self._reading
-            before.after = None  # one step back is all that is ever asked for
-            self._reading = Reading(before if known else None, added=len(shown) - known)
+            self._reading = Reading()
             self._seen = shown
         self._read = tuple(messages)
         return self._reading
@@ -78,6 +71,12 @@ class RunMessages:
             self.reading(messages)
         self._read = ()
         return self._builder.build()
+
+    def left_open(self, messages: Sequence[Any]) -> tuple[Call, ...]:
+        """The calls of the last turn that can still be answered; none where something else follows the turn."""
+        self.reading(messages)
+        steps = self._builder.build().steps
+        return () if not steps or steps[-1].passed_over else steps[-1].unanswered
 
     def parse(self, text: str) -> Receipt | Rejection:
         """`parse_receipt`, once for each record of the run."""
@@ -100,14 +99,12 @@ class RunMessages:
         return list(PYDANTIC_AI.answer(answers))
 
 
-def unanswered(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
-    """The calls of the last response that no later request answers."""
-    answered: set[str] = set()
-    for message in reversed(messages):
-        if isinstance(message, ModelResponse):
-            return [call for call in message.tool_calls if call.tool_call_id not in answered]
-        answered.update(call_id for part in message.parts if (call_id := getattr(part, "tool_call_id", None)))
-    return []
+def number_of(messages: Sequence[ModelMessage], call_id: str) -> int:
+    """Which of the calls of this id the last one is, from 1."""
+    return sum(
+        isinstance(message, ModelResponse) and any(call.tool_call_id == call_id for call in message.tool_calls)
+        for message in messages
+    )
 
 
 def _content(message: Any) -> tuple[Any, ...]:

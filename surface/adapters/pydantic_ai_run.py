@@ -1,8 +1,8 @@
 """The toolset of one pydantic-ai run: advertises what is active, and is the gate of every call.
 
 Everything is recomputed from `ctx.messages`. What is remembered beside them is which calls this process found
-unanswered when it began, because those may have run before (MNT-9), and the step under way while its messages are what
-they were. Tools that are pydantic-ai's own run in their own toolset.
+unanswered when it began, because those may have run before (MNT-9), and the step under way. Tools that are
+pydantic-ai's own run in their own toolset.
 """
 
 from __future__ import annotations
@@ -10,23 +10,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, cast
 
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import InstructionPart, ModelResponse, ToolReturn, ToolReturnPart
+from pydantic_ai.messages import InstructionPart, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from surface.adapters.pydantic_ai_arguments import ANYTHING, as_written
-from surface.adapters.pydantic_ai_journal import ON_PURPOSE, Outcome, Raised, RunJournal
+from surface.adapters.pydantic_ai_journal import ON_PURPOSE, JournaledCall, Outcome, Raised, RunJournal, digest
 from surface.adapters.pydantic_ai_messages import tool_return
 from surface.adapters.pydantic_ai_offers import CONFLICT_HINT, GatedTool, OwnEntry, OwnToolsets, own_entry
-from surface.adapters.pydantic_ai_reading import Reading, RunMessages, unanswered
-from surface.call import CallContext
-from surface.errors import ConfigurationError
+from surface.adapters.pydantic_ai_reading import Reading, RunMessages, number_of
+from surface.call import CallAnswer, CallContext, settle
+from surface.call import Outcome as Code
+from surface.errors import ConfigurationError, TranscriptError
 from surface.execution import Passed
 from surface.mounted_run import MountedRun
 from surface.prepared_step import PreparedStep
+from surface.transcript import UNPARSABLE
 from surface.turn import AS_WRITTEN, Turn
 
 
@@ -39,10 +42,9 @@ class RunToolset(AbstractToolset[Any]):
         self._own = own
         self._journal = journal
         self._found: set[str] | None = None
-        self._prepared: tuple[Reading, PreparedStep] | None = None
+        self._prepared: tuple[int, PreparedStep] | None = None
         self._opened: tuple[Reading, Turn] | None = None
         self._opening = asyncio.Lock()
-        self._approving = asyncio.Lock()
 
     @property
     def id(self) -> str:
@@ -72,16 +74,15 @@ class RunToolset(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """What this step offers: the activation, or on a restart what the open turn was offered."""
-        left = unanswered(ctx.messages)
-        if self._found is None:
-            self._found = {call.tool_call_id for call in left}
+        left = self._messages.left_open(ctx.messages)
+        if self._found is None or not left:
+            self._found = {call.id for call in left}
         if not left:
-            reading = self._messages.reading(ctx.messages)
             step = await self._run.prepare_step(ctx.messages)
-            self._prepared = (reading, step)
+            self._prepared = (ctx.run_step, step)
             return await self._entries(step.names, ctx, {each.name: each for each in step.tools})
         turn = await self._turn(ctx)
-        names = dict.fromkeys([*turn.names, *(call.tool_name for call in left)])
+        names = dict.fromkeys([*turn.names, *(call.name for call in left)])
         known = [name for name in names if name in turn.names or name in self._run.surface.catalog]
         definitions = self._run.dialect.advertise(self._run.surface.entry(name) for name in known)
         described = {each.name: each for each in definitions}
@@ -109,44 +110,44 @@ class RunToolset(AbstractToolset[Any]):
                 f"surface. {CONFLICT_HINT}"
             )
 
-    async def begin(self, response: ModelResponse) -> None:
-        """Notes that a model answered just now; a replayed answer's calls may have run before."""
-        calls = [call.tool_call_id for call in response.tool_calls]
-        if self._journal is None or self._found is None or not calls:
-            return
-        if not await self._journal.begins("turn", calls[0]):
-            self._found.update(calls)
-
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Gate, then search, repair, execution, or the tool's own toolset."""
+        """Gate, then search, repair, execution, or the tool's own toolset; raises TranscriptError for no such call."""
         gated = cast("GatedTool", tool)
         turn = await self._turn(ctx)
+        call = next((each for each in turn.step.calls if each.id == ctx.tool_call_id and each.name == name), None)
+        if call is None:
+            raise TranscriptError(
+                f"messages: the last assistant turn holds no such call of {name}; only a model calls the tools of a "
+                "surface, no tool does through ctx.tool_manager"
+            )
+        work = partial(self._outcome, turn, gated, name, tool_args, ctx)
+        # Nothing but a journal tells a first approval from a second: whoever approves a call wants it run now.
+        found = call.id in (self._found or ()) and not ctx.tool_call_approved
         if self._journal is None:
-            # Nothing tells a first approval from a second: whoever approves a call wants it run now.
-            restarted = ctx.tool_call_id in (self._found or ()) and not ctx.tool_call_approved
-            return _given(await self._outcome(turn, gated, name, tool_args, ctx, restarted=restarted))
-        if not ctx.tool_call_approved:
-            return await self._journaled("call", turn, gated, name, tool_args, ctx)
-        # One after the other: a durable engine finds its records again by the order in which they began.
-        async with self._approving:
-            return await self._journaled("approved", turn, gated, name, tool_args, ctx)
+            return _given(await work(restarted=found))
 
-    async def _journaled(
-        self, what: str, turn: Turn, gated: GatedTool, name: str, arguments: dict[str, Any], ctx: RunContext[Any]
-    ) -> Any:
-        journal = cast("RunJournal", self._journal)
-        call_id = ctx.tool_call_id or ""
-        if what == "approved":
-            restarted = not await journal.begins("approval", call_id)
-        else:
-            restarted = call_id in (self._found or ())
+        async def may_begin() -> bool:
+            fence = turn.calls.executor.fence
+            context = CallContext(
+                run_id=turn.calls.run_id,
+                surface=turn.calls.surface,
+                call_id=call.id,
+                tool=name,
+                context=turn.calls.context,
+            )
+            return fence is None or bool(await settle(fence(context)))
 
-        async def work() -> Outcome:
-            return await self._outcome(turn, gated, name, arguments, ctx, restarted=restarted)
-
-        return _given(await journal.answered(what, call_id, name, work))
+        journaled = JournaledCall(
+            id=call.id,
+            tool=name,
+            number=number_of(ctx.messages, call.id),
+            arguments=digest(None if call.arguments is UNPARSABLE else call.arguments),
+            approval=digest([ctx.tool_call_metadata, tool_args]) if ctx.tool_call_approved else None,
+            marked=turn.runs(call.id) and not self._run.surface.catalog.tools[name].tool.repeatable,
+        )
+        return _given(await self._journal.settled(journaled, work, found=found, may_begin=may_begin))
 
     async def _outcome(
         self,
@@ -164,9 +165,7 @@ class RunToolset(AbstractToolset[Any]):
             return await self._pass_on(turn, gated.own, name, arguments, ctx, restarted=restarted)
         searches = name == self._run.surface.search.name
         written = AS_WRITTEN if withheld or searches else as_written(arguments)
-        return _outcome_of(
-            tool_return(await turn.answer(call_id, restarted=restarted, arguments=written, withheld=withheld))
-        )
+        return _outcome_of(await turn.answer(call_id, restarted=restarted, arguments=written, withheld=withheld))
 
     async def rejected(self, ctx: RunContext[Any], call_id: str) -> None:
         """Reports that pydantic-ai refused the arguments of a call."""
@@ -193,16 +192,17 @@ class RunToolset(AbstractToolset[Any]):
             return Passed(value=value if isinstance(value, ToolReturn) else ToolReturn(return_value=value))
 
         passed = await turn.pass_on(ctx.tool_call_id or "", execute, restarted=restarted)
-        return passed.value if isinstance(passed, Passed) else _outcome_of(tool_return(passed))
+        return passed.value if isinstance(passed, Passed) else _outcome_of(passed)
 
     async def _turn(self, ctx: RunContext[Any]) -> Turn:
-        """The open turn; read once for all its calls, and planned once with its step where that is still the same."""
+        """The open turn; read once for all its calls, and planned once with the step that this process advertised."""
         async with self._opening:
             reading = self._messages.reading(ctx.messages)
             if self._opened is None or self._opened[0] is not reading:
-                seen, step = self._prepared or (None, None)
-                fresh = seen is not None and reading.after is seen and reading.added == 1
-                self._opened = (reading, await self._run.open_turn(ctx.messages, after=step if fresh else None))
+                # What a step advertised is what of its turn may run, though a capability edits the history in between.
+                prepared, step = self._prepared or (None, None)
+                after = step if prepared == ctx.run_step else None
+                self._opened = (reading, await self._run.open_turn(ctx.messages, after=after))
             return self._opened[1]
 
     async def _entries(
@@ -224,10 +224,11 @@ class RunToolset(AbstractToolset[Any]):
         )
 
 
-def _outcome_of(part: ToolReturnPart) -> Outcome:
-    """What becomes of a call with a record of this kind; a failure is raised, so that no retry is spent on it."""
+def _outcome_of(answer: CallAnswer) -> Outcome:
+    """What becomes of a call that the library answers; a failure is raised, so that no retry is spent on it."""
+    part = tool_return(answer)
     if part.outcome == "failed":
-        return Raised(error=ToolFailed(str(part.content)))
+        return Raised(error=ToolFailed(str(part.content)), begun=answer.outcome != Code.FENCED)
     return ToolReturn(return_value=part.content, metadata=part.metadata)
 
 

@@ -40,9 +40,11 @@ TABLE = (
         distribution="pydantic-ai-slim",
         oldest=["pydantic-ai-slim==2.16.0"],
         tests=[
+            "tests/frameworks/test_pydantic_ai_attempts.py",
             "tests/frameworks/test_pydantic_ai_broken.py",
             "tests/frameworks/test_pydantic_ai_conformance.py",
             "tests/frameworks/test_pydantic_ai_journal.py",
+            "tests/frameworks/test_pydantic_ai_hooks.py",
             "tests/frameworks/test_pydantic_ai_reading.py",
             "tests/frameworks/test_pydantic_ai_tools.py",
             "tests/frameworks/test_pydantic_ai_toolsets.py",

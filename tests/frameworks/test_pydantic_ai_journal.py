@@ -167,7 +167,7 @@ async def test_a_record_of_another_call_is_refused_and_given_to_nobody() -> None
             return await super().__call__(name.partition(":")[0], work)
 
     with pytest.raises(ConfigurationError, match="record of call call-0-0 for call call-1-0"):
-        await Bench(refund, close_account, journal=Shuffled({"toolsurface.turn": "call-0-0"})).run(
+        await Bench(refund, close_account, journal=Shuffled({"toolsurface.begun": "call-0-0"})).run(
             [SEARCH], [("refund", {"amount": 1}), ("close_account", {})]
         )
 
@@ -176,7 +176,7 @@ async def test_two_calls_of_one_turn_have_records_of_their_own() -> None:
     table = Table()
     await Bench(refund, close_account, journal=table).run([SEARCH], [("refund", {"amount": 1}), ("close_account", {})])
     calls = [name for name in table.texts if name.startswith("toolsurface.call:")]
-    assert calls == [f"toolsurface.call:run-1:{call}" for call in ("call-0-0", "call-1-0", "call-1-1")]
+    assert calls == [f"toolsurface.call:run-1:{call}:1.1" for call in ("call-0-0", "call-1-0", "call-1-1")]
 
 
 @pytest.mark.rule("MNT-9")

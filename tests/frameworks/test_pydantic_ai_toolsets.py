@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
+from pydantic_ai.usage import RunUsage
 
 from surface import CatalogError, ConfigurationError, Surface, create_deferred_agent_tool_surface
-from surface.adapters.pydantic_ai import PYDANTIC_AI, catalog_tools, listed_tools
+from surface.adapters.pydantic_ai import PYDANTIC_AI, DeferredToolset, catalog_tools, listed_tools
 from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Desk, close_account, refund
 
 DELEGATED = {
@@ -106,6 +108,36 @@ async def test_everything_that_is_asked_of_a_toolset_reaches_the_toolsets_behind
     assert set(witness.asked) == DELEGATED
     assert witness.asked["for_run_step"] == len(bench.shown)
     assert witness.asked["__aenter__"] == witness.asked["__aexit__"]
+
+
+async def test_entering_the_agent_keeps_the_toolsets_behind_a_surface_open_from_run_to_run() -> None:
+    witness = Witness(FunctionToolset([refund]))
+    bench = Bench(made=await listed_tools(witness))
+    witness.asked.clear()
+    async with bench.agent:
+        assert (witness.asked["__aenter__"], witness.asked["__aexit__"]) == (1, 0)
+        await bench.run([SEARCH])
+        await bench.run([SEARCH])
+        assert (witness.asked["__aenter__"], witness.asked["__aexit__"]) == (3, 2)
+    assert witness.asked["__aexit__"] == 3
+
+
+async def test_where_one_toolset_cannot_be_entered_those_before_it_are_left_at_once() -> None:
+    class Closed(WrapperToolset[Desk]):
+        async def __aenter__(self) -> Any:
+            raise ConnectionError
+
+    witness, function = Witness(FunctionToolset([close_account])), FunctionToolset([refund])
+    made = [*await listed_tools(witness), *catalog_tools(function)]
+    bench = Bench(made=made)
+    replaced = {id(function): Closed(function)}
+    toolset = DeferredToolset(bench.deferred.toolset.controller, "desk", "run-1", replaced=replaced)
+    context: RunContext[Any] = RunContext(deps=Desk(), model=TestModel(), usage=RunUsage())
+    for opened in (toolset, await toolset.for_run(context)):
+        witness.asked.clear()
+        with pytest.raises(ConnectionError):
+            await opened.__aenter__()
+        assert witness.asked["__aexit__"] == witness.asked["__aenter__"] == 1
 
 
 async def test_the_instructions_of_a_toolset_come_and_go_with_its_tools() -> None:
