@@ -29,12 +29,12 @@ from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from surface.adapters.langchain_advertising import advertised
+from surface.adapters.langchain_advertising import advertised, refuse_another
 from surface.adapters.langchain_calls import Answered, GatedCall
 from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool, LangChainMessages, closed_tool
 from surface.adapters.langchain_steps import PreparedSteps
 from surface.adapters.langchain_tools import ClosedDirectTool, langchain_tool, native_tool
-from surface.adapters.langgraph_journal import Journal
+from surface.adapters.langgraph_journal import Journal, is_kept
 from surface.adapters.sync_bridge import run_aside, run_blocking
 from surface.catalog_rules import shown
 from surface.controller import DeferredAgentToolSurface
@@ -42,6 +42,7 @@ from surface.errors import ConfigurationError, TranscriptError
 from surface.mounted_run import MountedRun, Pins
 from surface.prepared_step import PrepareStep
 from surface.registry import CheckedSurface
+from surface.transcript import Call
 
 UNNAMED_RUN = "unnamed-run"
 """The run of a graph that was already under way when the middleware came into it."""
@@ -105,20 +106,26 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         self._steps = PreparedSteps()
         self._seen: dict[tuple[str, str], None] = {}
         """Calls (run id, call id) that this process saw a model write, or an attempt at which it saw raise."""
-        self.tools = _registered(
+        self._id = uuid4().hex
+        registered = _registered(
             [controller.registry.surface(surface)]
             if isinstance(surface, str)
             else controller.registry.surfaces.values()
         )
+        self.tools = [each.model_copy(update={"registered_by": self._id}) for each in registered]
 
     @hook_config(can_jump_to=["tools"])
-    def before_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG002
-        """Names the run, and has calls answered that the input left open at its end."""
+    def before_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:
+        """Names the run, and has calls of the surface answered that the input left open at its end."""
         left = _left_open(state["messages"])
-        update: dict[str, Any] = {"toolsurface_found": left}
+        update: dict[str, Any] = {"toolsurface_found": [call.id for call in left]}
+        if left:
+            surface = self._mount(state, runtime).surface
+            if any(call.name in surface.catalog or call.name == surface.search.name for call in left):
+                update["jump_to"] = "tools"
         if self._run_id is None:
             update["toolsurface_run"] = uuid4().hex
-        return {**update, "jump_to": "tools"} if left else update
+        return update
 
     @hook_config(can_jump_to=["tools"])
     async def abefore_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:
@@ -129,6 +136,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Advertises the active tools."""
+        refuse_another(request.tools, self._id)
         run = self._mount(request.state, request.runtime)
         return self._heard(run, handler(run_blocking(advertised(run, request, self._steps))))
 
@@ -136,6 +144,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """Advertises the active tools."""
+        refuse_another(request.tools, self._id)
         run = self._mount(request.state, request.runtime)
         return self._heard(run, await handler(await advertised(run, request, self._steps)))
 
@@ -198,25 +207,23 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         )
 
     async def _gated(self, request: ToolCallRequest) -> GatedCall | ToolMessage | None:
-        """The call behind the gate; its answer where one is recorded; None for a tool beside the catalog."""
+        """The answer of a call where one is recorded; the call behind the gate; None for a tool beside the catalog."""
         name, call_id = request.tool_call["name"], request.tool_call["id"]
         run = self._mount(request.state, request.runtime)
         ours = name in run.surface.catalog or request.tool is None or isinstance(request.tool, ClosedTool)
-        if not ours:
-            return None
         messages = request.state["messages"]
-        at = _turn_of(messages, call_id)
-        recorded = (each for each in messages[at + 1 :] if isinstance(each, ToolMessage))
-        answered = next((each for each in recorded if each.tool_call_id == call_id), None)
-        if answered is not None:
+        answered = _recorded(messages, call_id)
+        if answered is not None or not ours:
             return answered
+        at = _turn_of(messages, call_id)
         known = self._steps.of(run, messages[:at])
         turn = await run.open_turn(messages[: at + 1] if known is None else messages[at : at + 1], after=known)
         if turn.name_of(str(call_id)) != name:
             # The gate and what a restart finds are those of the name in the messages, so no other one may run (REP-2).
             raise ConfigurationError(
                 f"middleware: one that stands before DeferredTools made a call of {shown(name)} out of another name; "
-                "let it change what the model says instead (after_model), or leave the name as it is"
+                "let it change what the model says instead (after_model), or leave the name as it is; a reviewer "
+                "rejects the call and says which tool to call"
             )
         return GatedCall(turn=turn, request=request, call_id=str(call_id), name=name)
 
@@ -233,10 +240,12 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
             yield _Attempt(unseen=False, journal=None)
             return
         try:
+            runtime = gated.request.runtime
             if gated.call_id in gated.request.state.get("toolsurface_found", ()):
                 yield _Attempt(unseen=not seen, journal=None)
             else:
-                yield _Attempt(unseen=not seen, journal=Journal.of(gated.request.runtime, gated.call_id))
+                # Without a checkpointer no graph outlives its process: nothing but the input is older than this one.
+                yield _Attempt(unseen=not seen and is_kept(runtime), journal=Journal.of(runtime, gated.call_id))
         except Exception:
             self._see(gated.run_id, gated.call_id)
             raise
@@ -271,10 +280,20 @@ def _registered(surfaces: Collection[CheckedSurface]) -> list[BaseTool]:
     return list(tools.values())
 
 
-def _left_open(messages: Sequence[Any]) -> list[str]:
-    """The ids of the calls that the messages end with, unanswered."""
+def _left_open(messages: Sequence[Any]) -> list[Call]:
+    """The calls that the messages end with, unanswered."""
     step = LANGCHAIN_MESSAGES.read(messages).steps[-1:]
-    return [] if not step or step[0].passed_over else [call.id for call in step[0].unanswered]
+    return [] if not step or step[0].passed_over else list(step[0].unanswered)
+
+
+def _recorded(messages: Sequence[Any], call_id: str | None) -> ToolMessage | None:
+    """What answers the call already: LangGraph has all calls of a turn answered, or none."""
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
+            return message
+        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
+            return None
+    return None
 
 
 def _turn_of(messages: Sequence[Any], call_id: str | None) -> int:

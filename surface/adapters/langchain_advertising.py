@@ -26,6 +26,15 @@ async def advertised(run: MountedRun, request: ModelRequest[Any], steps: Prepare
     return _changed(request.override(tools=_arranged(step, run, request.tools)), step.changes)
 
 
+def refuse_another(offered: Sequence[Any], middleware: str) -> None:
+    """Raises ConfigurationError where another DeferredTools has registered or advertised tools in the same agent."""
+    if any(isinstance(each, ClosedTool) and each.registered_by != middleware for each in offered):
+        raise ConfigurationError(
+            "middleware: one agent takes one DeferredTools; put all tools on one surface of one controller, or give "
+            "each DeferredTools a sub-agent of its own"
+        )
+
+
 def _arranged(step: PreparedStep, run: MountedRun, offered: Sequence[Any]) -> list[Any]:
     """The base, the agent's other tools, then what changes from step to step: the beginning stays the same (ACT-8)."""
     tools = run.surface.catalog.tools

@@ -35,8 +35,14 @@ RECEIPT = "toolsurface_receipt"
 class ClosedTool(BaseTool):
     """A tool as a model reads of it, with nothing behind it."""
 
+    registered_by: str = ""
+    """The middleware that registered it with an agent."""
+
     def _run(self, /, **_arguments: Any) -> NoReturn:
-        raise RuntimeError(f"tool {self.name} runs only behind the gate: add the DeferredTools middleware")
+        raise RuntimeError(
+            f"tool {self.name} runs only behind the gate: add the DeferredTools middleware, and have no reviewer or "
+            "middleware make a call of it out of another one"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

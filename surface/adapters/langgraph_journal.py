@@ -44,11 +44,11 @@ class Journal:
     def of(cls, runtime: Any, call_id: str) -> Journal | None:
         """The journal of a call that a graph runs; None where no checkpointer is found.
 
-        Without one, whatever may not run twice is answered `INTERRUPTED` by a process that did not see it called.
+        Where there is one that has no journal, whatever may not run twice is answered `INTERRUPTED` by a process that
+        did not see it called.
         """
         info = getattr(runtime, "execution_info", None)
-        configurable: Mapping[str, Any] = (getattr(runtime, "config", None) or {}).get("configurable", {})
-        saver = configurable.get(CONFIG_KEY_CHECKPOINTER)
+        saver = _saver(runtime)
         if info is None or info.thread_id is None or not isinstance(saver, BaseCheckpointSaver):
             return None
         graph, _, _ = info.checkpoint_ns.rpartition("|")
@@ -125,6 +125,16 @@ class Journal:
         """Of the newest checkpoint of the graph that is stored."""
         where = self.config["configurable"]
         return {"configurable": {name: where[name] for name in ("thread_id", "checkpoint_ns")}}
+
+
+def is_kept(runtime: Any) -> bool:
+    """Whether a checkpointer keeps the graph, so that another process may have begun what this one runs."""
+    return _saver(runtime) is not None
+
+
+def _saver(runtime: Any) -> Any:
+    configurable: Mapping[str, Any] = (getattr(runtime, "config", None) or {}).get("configurable", {})
+    return configurable.get(CONFIG_KEY_CHECKPOINTER)
 
 
 def _was_open(call_id: str, found: CheckpointTuple) -> bool:

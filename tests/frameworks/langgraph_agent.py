@@ -28,7 +28,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from surface import Surface, Tool, create_deferred_agent_tool_surface
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langchain_tool
@@ -53,6 +53,8 @@ class GraphLife:
     """Resumes with the approval that the graph waits for."""
     asks_for: Sequence[str] = ()
     """Tools that a human has to approve."""
+    interrupts: Sequence[str] = ()
+    """Tools of LangChain's own that ask a human themselves, inside."""
     surface: str = "desk"
     catalog: str = "first"
     native: bool = False
@@ -124,10 +126,12 @@ class Process:
             await self.graph.ainvoke(given, self.config, interrupt_before=[before], durability="sync")
 
 
-def langchains_own(tool: Tool, store: Store, checkpoint: Checkpoint) -> Tool:
+def langchains_own(tool: Tool, store: Store, checkpoint: Checkpoint, *, asks: bool) -> Tool:
     """The same tool, as LangChain's."""
 
     def run(call_id: Annotated[str, InjectedToolCallId]) -> str:
+        if asks:
+            interrupt("Sure?")
         store.note(Deed(what=tool.name, call=call_id))
         checkpoint.reach(f"inside:{tool.name}")
         return f"{tool.name} done"
@@ -143,7 +147,12 @@ def process_of(life: GraphLife, folder: Path, saver: Any) -> Process:
     if life.native:
         surfaces = [
             replace(
-                each, tools=[langchains_own(made, store, checkpoint) for made in each.tools if isinstance(made, Tool)]
+                each,
+                tools=[
+                    langchains_own(made, store, checkpoint, asks=made.name in life.interrupts)
+                    for made in each.tools
+                    if isinstance(made, Tool)
+                ],
             )
             for each in surfaces
         ]

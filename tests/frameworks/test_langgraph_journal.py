@@ -11,11 +11,15 @@ from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import tool as lc_tool
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, interrupt
 
-from tests.frameworks.langchain_agents import agent_of, call, last
+from surface import ConfigurationError
+from surface.adapters.langchain import DeferredTools
+from surface.search_tool import DEFAULT_NAME as SEARCH
+from tests.frameworks.langchain_agents import agent_of, call, controller_of, last
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 MAIN: dict[str, Any] = {"configurable": {"thread_id": "main"}}
@@ -114,3 +118,66 @@ async def test_a_call_that_had_begun_is_known_behind_a_fork_and_an_edit_of_the_s
     later.model.turns.append("Done.")
     assert "INTERRUPTED" in last(await later.move(None, how, config=between(later.graph))).text
     assert ran == ["pay"]
+
+
+class Numbers(AgentMiddleware[Any, Any, Any]):
+    """Gives calls ids of its own, which nobody below it has seen."""
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return self._numbered(handler(request))
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return self._numbered(await handler(request))
+
+    def _numbered(self, response: Any) -> Any:
+        for message in response.result:
+            for each in message.tool_calls:
+                each["id"] = f"mine-{each['id']}"
+        return response
+
+
+@pytest.mark.rule("MNT-9")
+@BOTH
+async def test_without_a_checkpointer_only_what_the_input_left_open_may_have_begun_before(how: str) -> None:
+    ran: list[str] = []
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    @lc_tool
+    def own() -> str:
+        """Runs beside the catalog."""
+        ran.append("own")
+        return "done"
+
+    agent = agent_of([pay], before=[Numbers()], beside=[own], always_on=["pay"])
+    assert last(await agent.ask([[call("pay")], "Done."], how)).text == "paid"
+    assert ran == ["pay"]
+    asked = AIMessage("", tool_calls=[{"name": name, "args": {}, "id": name} for name in ("own", "pay")])
+    agent.model.turns.append("Done.")
+    stored = [HumanMessage("Pay."), asked, ToolMessage("done", tool_call_id="own")]
+    assert "INTERRUPTED" in last(await agent.move({"messages": stored}, how)).text
+    agent.model.turns.append("Done.")
+    alone = asked.model_copy(update={"tool_calls": asked.tool_calls[:1]})
+    assert (await agent.move({"messages": [HumanMessage("Pay."), alone]}, how))[-1].text == "Done."
+    assert ran == ["pay"]
+
+
+class Second(DeferredTools):
+    """LangChain itself refuses two of one class."""
+
+
+@pytest.mark.parametrize("name", ["find_more", SEARCH])
+@BOTH
+async def test_a_second_middleware_in_one_agent_is_refused_in_one_sentence(how: str, name: str) -> None:
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        return "paid"
+
+    second = Second(controller_of([pay], search_tool=name), surface="desk")
+    with pytest.raises(ConfigurationError, match=r"^middleware: one agent takes one DeferredTools"):
+        await agent_of([pay], after=[second]).ask(["Done."], how)

@@ -121,10 +121,11 @@ def test_a_new_input_in_the_same_thread_is_a_new_run_and_starts_with_the_base_se
     [
         (GraphLife(catalog="others_changed"), active("refund", "look_up")),
         (GraphLife(catalog="refund_edited"), active("invoice")),
+        (GraphLife(catalog="refund_removed"), active("invoice")),
         (GraphLife(surface="counter"), BASE),
         (GraphLife(forgets=True), BASE),
     ],
-    ids=["others-redeployed", "selected-redeployed", "surface-changed", "compacted"],
+    ids=["others-redeployed", "selected-redeployed", "selected-removed", "surface-changed", "compacted"],
 )
 def test_what_changed_while_nobody_lived_decides_what_is_found(
     life: GraphLife, found: tuple[str, ...], searched: Thread
@@ -133,7 +134,8 @@ def test_what_changed_while_nobody_lived_decides_what_is_found(
     assert resumed.found == resumed.advertised[0] == found
     # Behind a compacted history the script counts from one again.
     answer = resumed.answers["call-1" if life.forgets else "call-4"]
-    expected = {"desk": "SEARCH_REQUIRED", "counter": "UNKNOWN_TOOL"}[life.surface]
+    known = life.surface == "desk" and life.catalog != "refund_removed"
+    expected = "SEARCH_REQUIRED" if known else "UNKNOWN_TOOL"
     assert ("refund done" if "refund" in found else expected) in answer
 
 
@@ -184,4 +186,17 @@ def test_a_call_that_was_never_begun_runs_once_after_a_kill(thread: Thread) -> N
     called = GraphLife(prompt="Take the money.", turns=[[search("money")], [call("charge")]], holds=["called:2"])
     thread.kill(called)
     assert thread.live(GraphLife()).answers["call-2"] == "charge done"
+    assert len(thread.store.ran("charge")) == 1
+
+
+@pytest.mark.rule("MNT-9")
+def test_a_tool_that_asks_a_human_inside_goes_on_with_the_answer_after_a_kill_and_once_begun_never_again(
+    thread: Thread,
+) -> None:
+    asks = GraphLife(native=True, interrupts=["charge"])
+    thread.kill(replace(asks, prompt="Take it.", turns=[[search("money")], [call("charge")]], holds=["recorded:2"]))
+    assert not thread.store.ran("charge")
+    thread.kill(replace(asks, approves=True, holds=["inside:charge"]))
+    resumed = thread.live(asks)
+    assert "INTERRUPTED" in resumed.answers["call-2"]
     assert len(thread.store.ran("charge")) == 1
