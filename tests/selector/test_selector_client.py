@@ -400,7 +400,7 @@ async def test_a_timeout_beyond_what_the_service_takes_is_said_as_the_longest() 
 
 async def test_the_second_try_has_no_time_of_its_own() -> None:
     async with _scripted(_closes, _hangs) as (url, script):
-        assert await _code(url, patience=0.2) == "timeout"
+        assert await _code(url, patience=1.0) == "timeout"
         assert len(script.heads) == 2
 
 
