@@ -5,6 +5,7 @@ Rules kept here:
 1. The ranking is made by `answering.Answering`, never by a second rule; the query is embedded once for all of it.
 2. An explanation costs several rankings and is for a person: no more than `MAX_WAITING` are in hand at once, and one
    more is refused. They share the threads with rankings, and take none of their places in the queue.
+3. One that nobody waits for any more stops before its next stage, and keeps its place until its thread is done with it.
 
 Not done here: HTTP, caches, what a reason looks like (`explanation.py`).
 """
@@ -12,8 +13,9 @@ Not done here: HTTP, caches, what a reason looks like (`explanation.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from threading import Event, Lock
 from typing import Final
 
 import numpy as np
@@ -21,7 +23,7 @@ import numpy as np
 from indexer.index import SurfaceIndex
 from models.embedder import Embedder, Vectors
 from models.manifest import ModelManifest
-from selector.answering import Answering
+from selector.answering import AbandonedError, Answering
 from selector.explanation import ExplainReply, Seen, explain
 from selector.ports import Indexes
 from selector.ranking import STRICTNESS, Leg
@@ -50,6 +52,7 @@ class Explainer:
         self._executor = executor
         self._leg: Leg = leg
         self._strictness = strictness
+        self._counting = Lock()
         self._waiting = 0
 
     async def explain(self, request: RankRequest) -> ExplainReply:
@@ -58,23 +61,40 @@ class Explainer:
         Raises RankerUnavailable: `unknown_surface`, `index_unusable`, `overloaded`.
         """
         version = self._indexes.find(request.application, request.surface, request.catalog_digest)
-        if self._waiting >= MAX_WAITING:
-            raise RankerUnavailable("overloaded")
-        self._waiting += 1
+        self._take_place()
+        abandoned = Event()
         try:
             index = await self._indexes.opened(version)
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._executor, self._explained, index, request)
-        finally:
+            future = self._executor.submit(self._explained, index, request, abandoned.is_set)
+        except BaseException:
+            self._give_place()
+            raise
+        future.add_done_callback(lambda _: self._give_place())
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            abandoned.set()
+            raise
+
+    def _take_place(self) -> None:
+        with self._counting:
+            if self._waiting >= MAX_WAITING:
+                raise RankerUnavailable("overloaded")
+            self._waiting += 1
+
+    def _give_place(self) -> None:
+        with self._counting:
             self._waiting -= 1
 
-    def _explained(self, index: SurfaceIndex, request: RankRequest) -> ExplainReply:
+    def _explained(self, index: SurfaceIndex, request: RankRequest, abandoned: Callable[[], bool]) -> ExplainReply:
         asked = Asked.of(request)
         once = _Once(self._embedder)
         (ranking,), (lenient,) = (
-            Answering(embedder=once, leg=self._leg, strictness=strictness)([(index, asked)], lambda: False)
+            Answering(embedder=once, leg=self._leg, strictness=strictness)([(index, asked)], abandoned)
             for strictness in (self._strictness, 0.0)
         )
+        if abandoned():
+            raise AbandonedError
         # Where a leg failed, the words alone have ranked.
         vectors = once.vectors if ranking.degraded is None else None
         seen = Seen(texts=once.texts or (asked.query,), vectors=vectors)

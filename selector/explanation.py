@@ -13,7 +13,7 @@ An explanation repeats words and clauses of the query. It is for whoever asked, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -127,12 +127,10 @@ def explain(
     index: SurfaceIndex, seen: Seen, *, ranking: Ranking, lenient: Ranking, strictness: float, surface: str
 ) -> ExplainReply:
     """The reasons for `ranking`; `lenient` is the ranking of the same query with strictness 0."""
-    query = seen.texts[0]
-    calibration, trusted = index.manifest.calibration, trust(query)
-    terms = query_words(query)
-    points = {term: index.lexical.scores((term,)) for term in terms[:MAX_WORDS]}
-    reader = _Reader(index=index, seen=seen, points=points, trust=trusted)
     answered = {name for name, _ in ranking.ranked}
+    left_out = [(name, score) for name, score in lenient.ranked if name not in answered]
+    calibration, trusted = index.manifest.calibration, trust(seen.texts[0])
+    reader = _Reader(index=index, seen=seen, shown=answered.union(name for name, _ in left_out), trust=trusted)
     return ExplainReply(
         surface=surface,
         index_version=index.version,
@@ -140,7 +138,7 @@ def explain(
         abstained=not ranking.ranked,
         degraded=ranking.degraded,
         clauses=seen.texts[1:],
-        unknown_words=tuple(term for term, scores in points.items() if not scores.any()),
+        unknown_words=reader.unknown_words,
         weights=Weights(
             trust=trusted,
             mean=calibration.mean,
@@ -150,40 +148,45 @@ def explain(
         ),
         threshold=reader.threshold(strictness),
         ranked=tuple(reader.tool(name, score) for name, score in ranking.ranked),
-        left_out=tuple(reader.tool(name, score) for name, score in lenient.ranked if name not in answered),
+        left_out=tuple(reader.tool(name, score) for name, score in left_out),
     )
 
 
 class _Reader:
-    """Both legs of one query on one index, ready to be read for single tools."""
+    """Both legs of one query on one index, for the tools that are shown; of all others it keeps nothing."""
 
-    def __init__(
-        self, *, index: SurfaceIndex, seen: Seen, points: Mapping[str, NDArray[np.float64]], trust: float
-    ) -> None:
-        self._names = index.names
-        self._rows = {name: row for row, name in enumerate(index.names)}
-        self._called = frozenset(index.named.called(seen.texts[0]))
+    def __init__(self, *, index: SurfaceIndex, seen: Seen, shown: Collection[str], trust: float) -> None:
+        rows = [row for row, name in enumerate(index.names) if name in shown]
+        at = np.array(rows, dtype=np.int64)
+        called = frozenset(index.named.called(seen.texts[0]))
+        self._at = {index.names[row]: column for column, row in enumerate(rows)}
+        self._called = frozenset(index.names[row] for row in rows if row in called)
         self._calibration = index.manifest.calibration
-        self._points = points
         self._texts = seen.texts
         self._trust = trust
-        self._lexical = np.stack([index.lexical.scores(query_words(text)) for text in seen.texts])
-        self._cosines = self._reported = None
-        if seen.vectors is not None:
-            self._cosines, self._reported = _cosines(index, seen.vectors)
+        self._lexical = np.stack([index.lexical.scores(query_words(text))[at] for text in seen.texts])
+        self._points: dict[str, NDArray[np.float64]] = {}
+        unknown: list[str] = []
+        for term in query_words(seen.texts[0])[:MAX_WORDS]:
+            scores = index.lexical.scores((term,))
+            self._points[term] = scores[at]
+            if not scores.any():
+                unknown.append(term)
+        self.unknown_words = tuple(unknown)
+        self._cosines = None if seen.vectors is None else _cosines(index, seen.vectors, at)
 
     def threshold(self, strictness: float) -> Threshold | None:
         if self._cosines is None:
             return None
         return Threshold(
-            nearest=float(self._cosines.max()),
+            nearest=self._cosines.nearest,
             needed=bar(self._calibration, strictness=strictness),
             applies=strictness > 0.0 and self._trust >= READABLE,
         )
 
     def tool(self, name: str, score: float) -> ToolExplanation:
-        row = self._rows[name]
-        scores = self._fused(row)
+        column = self._at[name]
+        scores = self._fused(column)
         clause = None
         if scores is not None and len(scores) > 1:
             best = int(scores[1:].argmax()) + 1
@@ -191,40 +194,48 @@ class _Reader:
         return ToolExplanation(
             name=name,
             score=score,
-            called=row in self._called,
-            words=self._words(row),
-            lexical=float(self._lexical[0, row]),
-            cosine=None if self._cosines is None else float(self._cosines[0, row]),
-            cosine_at_most=self._reported is not None and not bool(self._reported[row]),
+            called=name in self._called,
+            words=self._words(name, column),
+            lexical=float(self._lexical[0, column]),
+            cosine=None if self._cosines is None else float(self._cosines.of[0, column]),
+            cosine_at_most=self._cosines is not None and not bool(self._cosines.reported[column]),
             whole=None if scores is None else float(scores[0]),
             nearest_clause=clause,
         )
 
-    def _fused(self, row: int) -> NDArray[np.float64] | None:
+    def _fused(self, column: int) -> NDArray[np.float64] | None:
         if self._cosines is None:
             return None
         return fused(
-            self._cosines[:, row],
-            self._lexical[:, row],
+            self._cosines.of[:, column],
+            self._lexical[:, column],
             mean=self._calibration.mean,
             spread=self._calibration.spread,
             trust=self._trust,
         )
 
-    def _words(self, row: int) -> tuple[WordMatch, ...]:
-        of_name = frozenset(words(self._names[row]))
-        held = [(float(scores[row]), word) for word, scores in self._points.items() if scores[row] > 0.0]
+    def _words(self, name: str, column: int) -> tuple[WordMatch, ...]:
+        of_name = frozenset(words(name))
+        held = [(float(scores[column]), word) for word, scores in self._points.items() if scores[column] > 0.0]
         held.sort(key=lambda pair: (-pair[0], pair[1]))
         return tuple(WordMatch(word=word, points=points, in_name=word in of_name) for points, word in held)
 
 
-def _cosines(index: SurfaceIndex, vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Of every text and tool, as ranking reads them; and whether the whole query's was reported."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cosines:
+    of: NDArray[np.float64]
+    """Shape (texts, shown tools), as ranking reads them."""
+    reported: NDArray[np.bool_]
+    """Whether the whole query's was reported, for each shown tool."""
+    nearest: float
+    """Of all texts and tools."""
+
+
+def _cosines(index: SurfaceIndex, vectors: NDArray[np.float32], at: NDArray[np.int64]) -> _Cosines:
+    """`at`: the rows of the tools that are shown."""
     scores, rows = index.vectors.search(vectors, min(DENSE_DEPTH, len(index.names)))
-    cosines = np.empty((len(vectors), len(index.names)), dtype=np.float64)
-    for at in range(len(vectors)):
-        cosines[at] = scores[at].min()
-        cosines[at, rows[at]] = scores[at]
-    reported = np.zeros(len(index.names), dtype=np.bool_)
-    reported[rows[0]] = True
-    return cosines, reported
+    of = np.empty((len(vectors), len(at)), dtype=np.float64)
+    for text, (its_scores, its_rows) in enumerate(zip(scores, rows, strict=True)):
+        reported = dict(zip(its_rows.tolist(), its_scores.tolist(), strict=True))
+        of[text] = [reported.get(row, its_scores.min()) for row in at.tolist()]
+    return _Cosines(of=of, reported=np.isin(at, rows[0]), nearest=float(scores.max()))

@@ -63,7 +63,7 @@ def parse_key_file(content: bytes) -> Keyring:
         document = tomllib.loads(content.decode("utf-8"))
     except UnicodeDecodeError:
         raise AccessError("is not UTF-8; save it as UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits is a ValueError of its own
         where = str(error).rpartition("(")[2].rstrip(")") if "(at " in str(error) else "somewhere"
         raise AccessError(f"is not TOML {where}; see docs/service.md for its form") from None
     try:

@@ -11,6 +11,7 @@ Not done here: ranking, sockets (`http_server.py`), TLS (a proxy's in front).
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
@@ -35,6 +36,8 @@ from selector.ports import BatchRanker
 from selector.served import Served
 from surface._version import __version__
 from surface.errors import RankerUnavailable
+
+LOG: Final = logging.getLogger("toolsurface.selector")
 
 MAX_BODY_BYTES: Final = 131_072
 """The longest query fits, written in escapes throughout."""
@@ -68,6 +71,8 @@ def build_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         tasks = [asyncio.ensure_future(run()) for run in background]
+        for task in tasks:
+            task.add_done_callback(_tell_end)
         try:
             yield
         finally:
@@ -106,3 +111,10 @@ def build_app(
 
 async def _answer_problem(_: Request, error: Exception) -> Response:
     return problem_of(error)
+
+
+def _tell_end(task: asyncio.Future[None]) -> None:
+    """What runs in the background ends when it is cancelled; that it ended before is told, and by its class why."""
+    if not task.cancelled():
+        error = task.exception()
+        LOG.error("a task in the background ended with %s", "nothing" if error is None else type(error).__name__)

@@ -6,7 +6,8 @@ Rules kept here:
    and P-384, EdDSA for Ed25519. A symmetric key or ``none`` cannot be configured.
 2. A token must say its audience, when it expires and who it is for; clocks may differ by `LEEWAY` seconds.
 3. What it grants stands in one claim, in the form of a key file's ``surfaces``. Anything else is no grant.
-4. Who it is for is known by a digest: a subject is often a person's address, and ids stand in logs.
+4. A JWKS may hold keys for other uses and of other kinds; they are left out, and at least one must be left.
+5. Who it is for is known by a digest: a subject is often a person's address, and ids stand in logs.
 
 Not done here: fetching keys from an issuer; a file is replaced, and read again.
 """
@@ -37,6 +38,7 @@ LEEWAY: Final = 30
 MAX_FILE_BYTES: Final = 1_048_576
 
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384"}
+_KINDS: Final = {("RSA", None), ("EC", "P-256"), ("EC", "P-384"), ("OKP", "Ed25519")}
 _MIN_RSA_BITS: Final = 2_048
 _SURFACES: Final[TypeAdapter[dict[str, list[str]]]] = TypeAdapter(Surfaces)
 
@@ -51,7 +53,7 @@ class PublicKey:
 
 
 PublicKeys = Mapping[str | None, PublicKey]
-"""By the key id that tokens name; None for a key without one."""
+"""By the key id that tokens name; None for a key without one, which alone in a file answers whatever they name."""
 
 
 class Tokens:
@@ -68,7 +70,8 @@ class Tokens:
         """What a token allows; None for one that is not good now."""
         try:
             named = jwt.get_unverified_header(token).get("kid")
-            key = self._keys().get(named)
+            keys = self._keys()
+            key = keys.get(None if keys.keys() == {None} else named)
             if key is None:
                 return None
             claims = jwt.decode(
@@ -99,13 +102,21 @@ def parse_public_keys(content: bytes) -> PublicKeys:
 
 def _of_jwks(content: bytes) -> PublicKeys:
     try:
-        entries = json.loads(content)["keys"]
+        entries = [entry for entry in json.loads(content)["keys"] if _is_for_signatures(entry)]
         found = {entry.get("kid"): _public(jwt.PyJWK.from_dict(entry).key) for entry in entries}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, jwt.PyJWTError):
         raise AccessError("is not a JWKS of public keys; fetch the issuer's again") from None
-    if not found or len(found) != len(entries):
-        raise AccessError("needs at least one key, each with a kid of its own")
+    if not found:
+        raise AccessError("has no key for signatures of RSA, P-256, P-384 or Ed25519; fetch the issuer's again")
+    if len(found) != len(entries):
+        raise AccessError("has two keys of one kid; fetch the issuer's again")
     return found
+
+
+def _is_for_signatures(entry: Mapping[str, Any]) -> bool:
+    kind = entry.get("kty")
+    curve = None if kind == "RSA" else entry.get("crv")
+    return entry.get("use", "sig") == "sig" and (kind, curve) in _KINDS
 
 
 def _public(key: object) -> PublicKey:

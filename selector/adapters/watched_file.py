@@ -51,10 +51,22 @@ class WatchedFile(Generic[T]):
         return f"{self._argument}: {self._path}: read again"
 
     async def follow(self, *, every: float, tell: Callable[[str], None]) -> None:
-        """Refreshes every so many seconds until it is cancelled."""
+        """Refreshes every so many seconds until it is cancelled.
+
+        An error that nobody foresaw is told by its class, once, and does not end the following: a key that was taken
+        back would be taken for ever.
+        """
+        failure: str | None = None
         while True:
             await asyncio.sleep(every)
-            news = await asyncio.to_thread(self.refresh)
+            try:
+                news = await asyncio.to_thread(self.refresh)
+            except Exception as error:  # noqa: BLE001 - see above
+                name = type(error).__name__
+                news = None if name == failure else f"{self._argument}: {self._path}: {name}; what was in force stays"
+                failure = name
+            else:
+                failure = None
             if news is not None:
                 tell(news)
 

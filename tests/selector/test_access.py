@@ -109,6 +109,12 @@ def test_a_wrong_key_file_is_refused_whole_by_its_entry_and_repeats_no_key(text:
     assert KEY_A not in str(refused.value)
 
 
+@pytest.mark.parametrize("content", [b"a = " + b"1" * 5_000, b"a = " + b"[" * 10_000], ids=["digits", "depth"])
+def test_what_no_parser_takes_is_an_access_error(content: bytes) -> None:
+    with pytest.raises(AccessError, match="is not TOML"):
+        parse_key_file(content)
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_keys_or_an_access_error(content: bytes) -> None:
     try:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from asyncio import gather
-from collections.abc import AsyncIterator, Iterator
+from asyncio import CancelledError, create_task, gather, to_thread, wrap_future
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Event
+from threading import Barrier, Event, Semaphore
 
 import httpx2
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from indexer.index import SurfaceIndex
 from indexer.memory_store import MemoryStore
-from models.embedder import Embedder
+from models.embedder import Embedder, Vectors
 from models.hashing import HashingEmbedder
 from selector.access import Grant
 from selector.adapters.http_api import build_app
@@ -23,6 +26,7 @@ from selector.explaining import MAX_WAITING, Explainer
 from selector.explanation import ExplainReply, ToolExplanation
 from selector.library import Library
 from selector.ranking import LEGS, STRICTNESS, Leg
+from selector.served import ServedVersion
 from selector.service import Selector
 from surface.errors import RankerUnavailable
 from surface.protocol import RankedName
@@ -176,6 +180,64 @@ async def test_more_explanations_than_may_wait_are_refused(library: Library) -> 
         answers, code = await gather(waiting, refused())
     assert code == "overloaded"
     assert len(answers) == MAX_WAITING
+
+
+class _Held(HashingEmbedder):
+    """Embeds once it may, and says when it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began, self.go_on = Semaphore(0), Event()
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        self.began.release()
+        self.go_on.wait(10)
+        return super().embed_queries(texts)
+
+
+async def test_an_explanation_nobody_waits_for_keeps_its_place_while_its_thread_computes(library: Library) -> None:
+    embedder = _Held()
+    with ThreadPoolExecutor(MAX_WAITING) as threads:
+        _, explainer = _pair(library, threads, embedder=embedder)
+        tasks = [create_task(explainer.explain(ask("delete a file"))) for _ in range(MAX_WAITING)]
+        for _ in tasks:
+            assert await to_thread(embedder.began.acquire, timeout=10)
+        for task in tasks:
+            task.cancel()
+        ended = await gather(*tasks, return_exceptions=True)
+        assert all(isinstance(each, CancelledError) for each in ended)
+        with pytest.raises(RankerUnavailable, match="overloaded"):
+            await explainer.explain(ask("delete a file"))
+        embedder.go_on.set()
+        all_ended = Barrier(MAX_WAITING)
+        await gather(*(wrap_future(threads.submit(all_ended.wait, 10)) for _ in tasks))
+        assert (await explainer.explain(ask("delete a file"))).ranked
+
+
+async def test_an_explanation_nobody_waits_for_scores_no_word(library: Library) -> None:
+    embedder, scored = _Held(), 0
+    index = await library.opened(library.find(APPLICATION, SURFACE, None))
+
+    class Counting:
+        def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
+            nonlocal scored
+            scored += 1
+            return index.lexical.scores(terms)
+
+    class Counted:
+        find = staticmethod(library.find)
+
+        async def opened(self, version: ServedVersion) -> SurfaceIndex:
+            return replace(index, lexical=Counting())
+
+    with ThreadPoolExecutor(1) as threads:
+        explainer = Explainer(indexes=Counted(), embedder=embedder, executor=threads)
+        task = create_task(explainer.explain(ask("delete a file")))
+        assert await to_thread(embedder.began.acquire, timeout=10)
+        task.cancel()
+        await gather(task, return_exceptions=True)
+        embedder.go_on.set()
+    assert scored == 0
 
 
 @pytest.fixture

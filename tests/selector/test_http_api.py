@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+from asyncio import Event, Queue
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
 import pytest
+from starlette.types import Message
 
 from indexer.memory_store import MemoryStore
 from models.hashing import HashingEmbedder
@@ -269,3 +271,29 @@ async def test_readiness_names_refused_surfaces(selector: Selector) -> None:
     async with _client(selector, library) as http:
         problem = _problem(await http.get("/health/ready"), 503, "no_index")
     assert problem["applications"][APPLICATION]["refused"][SURFACE]["code"] == "model_mismatch"
+
+
+async def test_a_background_task_that_ends_early_is_told_by_its_class(
+    selector: Selector, library: Library, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended = Event()
+
+    async def ends() -> None:
+        ended.set()
+        raise LookupError(MARKER)
+
+    app = build_app(ranker=selector, served=lambda: library.served, background=[ends])
+    sent: list[str] = []
+    received: Queue[Message] = Queue()
+
+    async def send(message: Message) -> None:
+        sent.append(message["type"])
+        await ended.wait()
+        await received.put({"type": "lifespan.shutdown"})
+
+    received.put_nowait({"type": "lifespan.startup"})
+    await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, received.get, send)
+    told = [record.getMessage() for record in caplog.records if record.name == "toolsurface.selector"]
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert [line for line in told if "background" in line] == ["a task in the background ended with LookupError"]
+    assert MARKER not in caplog.text

@@ -16,6 +16,8 @@ from models.hashing import HashingEmbedder
 from selector.access import EVERYTHING, KEY_BYTES, Grant, Keyring, Rate, hashed, key_of
 from selector.adapters.http_api import build_app
 from selector.adapters.rates import Rates
+from selector.adapters.routes.explaining import explaining_routes
+from selector.explaining import Explainer
 from selector.library import Library
 from selector.service import Selector
 from surface.protocol import RankReply
@@ -95,9 +97,16 @@ async def noting(library: Library) -> AsyncIterator[Noting]:
 
 @pytest.fixture
 async def http(library: Library, noting: Noting) -> AsyncIterator[httpx2.AsyncClient]:
-    app = build_app(ranker=noting, served=lambda: library.served, access=_keyring().grant_of)
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://selector") as client:
-        yield client
+    with ThreadPoolExecutor(1) as executor:
+        explainer = Explainer(indexes=library, embedder=HashingEmbedder(), executor=executor)
+        app = build_app(
+            ranker=noting,
+            served=lambda: library.served,
+            access=_keyring().grant_of,
+            routers=[explaining_routes(explainer)],
+        )
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://selector") as client:
+            yield client
 
 
 async def _rank(http: httpx2.AsyncClient, path: str, key: str | None) -> httpx2.Response:
@@ -113,6 +122,12 @@ async def _rank_batch(http: httpx2.AsyncClient, path: str, key: str | None, *, q
     return await http.post(url, json=body, headers=_headers(key))
 
 
+async def _explain(http: httpx2.AsyncClient, path: str, key: str | None) -> httpx2.Response:
+    application, surface = path.split("/")
+    url = f"/v1/applications/{application}/surfaces/{surface}/explain"
+    return await http.post(url, json={"query": "delete a file", "limit": 3}, headers=_headers(key))
+
+
 def _told(response: httpx2.Response) -> tuple[int, bytes, list[tuple[str, str]]]:
     """All that an asker can compare; the id of the request is made anew for each and says nothing."""
     headers = dict(response.headers)
@@ -120,7 +135,7 @@ def _told(response: httpx2.Response) -> tuple[int, bytes, list[tuple[str, str]]]
     return response.status_code, response.content, sorted(headers.items())
 
 
-@pytest.mark.parametrize("ask", [_rank, _rank_batch], ids=["one", "batch"])
+@pytest.mark.parametrize("ask", [_rank, _rank_batch, _explain], ids=["one", "batch", "explain"])
 @pytest.mark.parametrize("path", ASKED)
 async def test_a_key_ranks_on_its_surfaces_and_any_other_is_not_there(
     http: httpx2.AsyncClient, path: str, ask: Callable[..., Awaitable[httpx2.Response]]
@@ -137,7 +152,7 @@ async def test_a_key_ranks_on_its_surfaces_and_any_other_is_not_there(
 
 @pytest.mark.parametrize("key", NOBODYS.values(), ids=NOBODYS)
 async def test_without_a_key_nothing_is_told_but_that_one_is_needed(http: httpx2.AsyncClient, key: str | None) -> None:
-    answers = [await ask(http, path, key) for path in ASKED for ask in (_rank, _rank_batch)]
+    answers = [await ask(http, path, key) for path in ASKED for ask in (_rank, _rank_batch, _explain)]
     answers += [await http.get(f"/v1/applications{each}", headers=_headers(key)) for each in ("", "/shop", "/nobody")]
     answers += [await http.get(path, headers=_headers(key)) for path in ("/nowhere", "/health", "/health/live/", "/")]
     assert {answer.status_code for answer in answers} == {401}

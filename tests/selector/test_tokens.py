@@ -77,7 +77,7 @@ WRONG: dict[str, Callable[[], str]] = {
     "the public key as a secret": lambda: _by_hand(
         {"alg": "HS256", "typ": "JWT"}, lambda body: hmac.digest(_pem(RSA), body, hashlib.sha256)
     ),
-    "a key id that nobody has": lambda: jwt.encode(_claims(), RSA, algorithm="RS256", headers={"kid": "x"}),
+    "another key under a key id": lambda: jwt.encode(_claims(), OTHER, algorithm="RS256", headers={"kid": "x"}),
     "a key of its own": lambda: jwt.encode(
         _claims(), OTHER, algorithm="RS256", headers={"jwk": json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(OTHER))}
     ),
@@ -129,6 +129,33 @@ def test_a_token_names_its_key_among_several() -> None:
         assert tokens.grant_of(jwt.encode(_claims(), private, algorithm="RS256", headers={"kid": kid})) is not None
     assert tokens.grant_of(jwt.encode(_claims(), OTHER, algorithm="RS256", headers={"kid": "new"})) is None
     assert tokens.grant_of(jwt.encode(_claims(), RSA, algorithm="RS256")) is None
+    assert tokens.grant_of(jwt.encode(_claims(), RSA, algorithm="RS256", headers={"kid": "x"})) is None
+
+
+@pytest.mark.parametrize("file", ["pem", "jwks"])
+@pytest.mark.parametrize("kid", [None, "2026-12"])
+def test_one_key_without_an_id_answers_whatever_id_a_token_names(file: str, kid: str | None) -> None:
+    jwks = json.dumps({"keys": [json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA.public_key()))]}).encode()
+    tokens = _tokens(_pem(RSA) if file == "pem" else jwks)
+    headers = None if kid is None else {"kid": kid}
+    assert tokens.grant_of(jwt.encode(_claims(), RSA, algorithm="RS256", headers=headers)) is not None
+
+
+_NOT_FOR_SIGNATURES: dict[str, dict[str, Any]] = {
+    "an RSA key to encrypt with": {**json.loads(_jwks(enc=OTHER))["keys"][0], "use": "enc"},
+    "P-521": json.loads(jwt.algorithms.ECAlgorithm.to_jwk(ec.generate_private_key(ec.SECP521R1()).public_key())),
+    "a kind nobody knows": {"kty": "AKP", "alg": "ML-DSA-44", "pub": "AAAA", "kid": "pq"},
+    "X25519": {"kty": "OKP", "crv": "X25519", "x": "3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08"},
+    "a symmetric key": {"kty": "oct", "k": "c2VjcmV0", "kid": "s"},
+}
+
+
+@pytest.mark.parametrize("other", _NOT_FOR_SIGNATURES.values(), ids=_NOT_FOR_SIGNATURES)
+def test_a_key_that_is_not_for_our_signatures_is_left_out_of_a_jwks(other: dict[str, Any]) -> None:
+    keys = json.loads(_jwks(a=RSA))["keys"]
+    assert parse_public_keys(json.dumps({"keys": [other, *keys]}).encode()).keys() == {"a"}
+    with pytest.raises(AccessError, match="no key for signatures"):
+        parse_public_keys(json.dumps({"keys": [other]}).encode())
 
 
 SMALL = rsa.generate_private_key(public_exponent=65_537, key_size=1_024)  # noqa: S505 - to be refused

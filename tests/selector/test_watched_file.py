@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from threading import Semaphore
 
 import pytest
 
@@ -72,3 +74,33 @@ def test_a_file_that_is_bad_at_the_start_is_an_error_with_its_argument(path: Pat
         path.write_text(content)
     with pytest.raises(AccessError, match=f"--number: {path}: "):
         _watched(path)
+
+
+def _turned(path: Path, content: str) -> None:
+    """At once, as whoever follows the file must not see half of it."""
+    (path.parent / "next").write_text(content)
+    (path.parent / "next").replace(path)
+
+
+async def test_an_error_nobody_foresaw_is_told_once_by_its_class_and_the_following_goes_on(path: Path) -> None:
+    news, tried = asyncio.Queue[str](), Semaphore(0)
+
+    def parse(content: bytes) -> int:
+        if content == b"x":
+            tried.release()
+            raise LookupError("a secret of the file")
+        return int(content)
+
+    watched = WatchedFile(path, parse=parse, argument="--number", max_bytes=8)
+    _turned(path, "x")
+    following = asyncio.create_task(watched.follow(every=0.001, tell=news.put_nowait))
+    try:
+        first = await asyncio.wait_for(news.get(), 10)
+        assert ("LookupError" in first, "secret" in first, watched.value) == (True, False, 1)
+        for _ in range(3):
+            assert await asyncio.to_thread(tried.acquire, timeout=10)
+        _turned(path, "2")
+        assert "read again" in await asyncio.wait_for(news.get(), 10)
+        assert watched.value == 2
+    finally:
+        following.cancel()
