@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from selector.ports import RankingCache
@@ -17,12 +18,19 @@ class LayeredRankingCache:
 
     async def find(self, key: bytes) -> Ranking | None:
         """See `selector.ports.RankingCache`."""
-        ranking = await self.near.find(key)
-        if ranking is None:
-            ranking = await self.far.find(key)
-            if ranking is not None:
-                self.near.keep(key, ranking)
+        (ranking,) = await self.find_many([key])
         return ranking
+
+    async def find_many(self, keys: Sequence[bytes]) -> tuple[Ranking | None, ...]:
+        """See `selector.ports.RankingCache`."""
+        found = dict(zip(keys, await self.near.find_many(keys), strict=True))
+        missing = [key for key, ranking in found.items() if ranking is None]
+        if missing:
+            for key, ranking in zip(missing, await self.far.find_many(missing), strict=True):
+                if ranking is not None:
+                    self.near.keep(key, ranking)
+                    found[key] = ranking
+        return tuple(found[key] for key in keys)
 
     def keep(self, key: bytes, ranking: Ranking) -> None:
         """See `selector.ports.RankingCache`."""

@@ -120,7 +120,7 @@ class Selector:
         version = self._indexes.find(request.application, request.surface, request.catalog_digest)
         asked = Asked.of(request)
         key = self._keys.of(version.version, asked)
-        ranking = await self._remembered(key)
+        (ranking,) = await self._remembered([key])
         if ranking is None:
             ranking = await self._flights.run(key, lambda: self._one(version, asked, key))
         return _reply(version, ranking)
@@ -134,7 +134,7 @@ class Selector:
         asked = [Asked.of(request) for request in requests]
         keys = [self._keys.of(version.version, one) for version, one in zip(versions, asked, strict=True)]
         different = dict(zip(keys, zip(versions, asked, strict=True), strict=True))
-        found = await asyncio.gather(*map(self._remembered, different))
+        found = await self._remembered(list(different))
         known = {key: ranking for key, ranking in zip(different, found, strict=True) if ranking is not None}
         missing = {key: what for key, what in different.items() if key not in known}
         if missing:
@@ -147,10 +147,12 @@ class Selector:
         self._remember({key: ranking})
         return ranking
 
-    async def _remembered(self, key: bytes) -> Ranking | None:
-        ranking = await self._cache.find(key) if self._cache is not None else None
-        self._hits += ranking is not None
-        return ranking
+    async def _remembered(self, keys: Sequence[bytes]) -> Sequence[Ranking | None]:
+        if self._cache is None:
+            return (None,) * len(keys)
+        rankings = await self._cache.find_many(keys)
+        self._hits += sum(ranking is not None for ranking in rankings)
+        return rankings
 
     def _remember(self, rankings: Mapping[bytes, Ranking]) -> None:
         for key, ranking in rankings.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final
 
 from selector.rankings import Ranking
@@ -28,6 +29,10 @@ class MemoryRankingCache:
         if ranking is not None:
             self._entries.move_to_end(key)
         return ranking
+
+    async def find_many(self, keys: Sequence[bytes]) -> tuple[Ranking | None, ...]:
+        """See `selector.ports.RankingCache`."""
+        return tuple([await self.find(key) for key in keys])
 
     def keep(self, key: bytes, ranking: Ranking) -> None:
         """See `selector.ports.RankingCache`."""

@@ -48,6 +48,17 @@ class RankingCacheContract:
         assert await found(cache, KEY) == ranking
         assert await cache.find(OTHER) is None
 
+    async def test_several_keys_at_once_find_what_each_would_find_alone(
+        self, reached: Callable[[], Awaitable[RankingCache]]
+    ) -> None:
+        cache = await reached()
+        one, two = Ranking(ranked=(("a", 1.0),)), Ranking(ranked=())
+        cache.keep(KEY, one)
+        cache.keep(OTHER, two)
+        assert [await found(cache, KEY), await found(cache, OTHER)] == [one, two]
+        assert await cache.find_many([OTHER, b"never kept".ljust(32), KEY]) == (two, None, one)
+        assert await cache.find_many([]) == ()
+
     async def test_that_nothing_fits_is_remembered_too(self, reached: Callable[[], Awaitable[RankingCache]]) -> None:
         cache = await reached()
         cache.keep(KEY, Ranking(ranked=()))

@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from selector.adapters.memory_cache import MemoryRankingCache
-from selector.adapters.redis_cache import RedisRankingCache
+from selector.adapters.redis_cache import CONNECTIONS, MOST_FAILURES, RedisRankingCache
 from selector.layered_cache import LayeredRankingCache
 from selector.ports import RankingCache
 from selector.rankings import Ranking
@@ -85,6 +85,7 @@ async def test_what_the_far_cache_finds_the_near_one_keeps() -> None:
         b'[["a", NaN]]',
         b'[["a", Infinity]]',
         b'[["", 1.0]]',
+        b'[["\\ud800", 1.0]]',
         b"[[3, 1.0]]",
         json.dumps([["a" * 1_025, 1.0]]).encode(),
         json.dumps([["a", 1.0]] * 101).encode(),
@@ -136,6 +137,53 @@ async def test_a_server_that_hangs_costs_one_moment_and_comes_back(tmp_path: Pat
         await cache.close()
 
 
+async def test_who_comes_while_every_connection_is_in_use_finds_nothing_and_the_cache_goes_on(tmp_path: Path) -> None:
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        cache = _over(server, "crowd", rest_s=30)
+        await _reached(cache)
+        cache.keep(KEY, SOME)
+        await found(cache, KEY)
+        for _ in range(20):
+            rankings = await asyncio.gather(*(cache.find(KEY) for _ in range(32)))
+            assert SOME in rankings
+        assert cache.failures == 0
+        async with Redis(port=server.port) as observer:
+            ours = [client for client in await observer.client_list() if client["cmd"] in {"mget", "ping", "set"}]
+        assert 0 < len(ours) <= CONNECTIONS + 1
+        await cache.close()
+
+
+async def test_an_answer_that_comes_late_is_not_found_and_cuts_nothing_off(tmp_path: Path) -> None:
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        cache = _over(server, "late", rest_s=30)
+        await _reached(cache)
+        cache.keep(KEY, SOME)
+        await found(cache, KEY)
+        cache._patience_s = 0.01
+        for _ in range(MOST_FAILURES - 1):
+            await _late(cache, server)
+        cache._patience_s = PATIENCE_S
+        assert await cache.find(KEY) == SOME
+        async with Redis(port=server.port) as observer:
+            before = (await observer.info("stats"))["total_connections_received"]
+            assert await cache.find(KEY) == SOME
+            assert (await observer.info("stats"))["total_connections_received"] == before
+        await cache.close()
+
+
+async def test_after_several_failures_in_a_row_it_rests(tmp_path: Path) -> None:
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        cache = _over(server, "rest", rest_s=30)
+        await _reached(cache)
+        cache._patience_s = 0.01
+        for _ in range(MOST_FAILURES):
+            await _late(cache, server)
+        cache._patience_s = PATIENCE_S
+        assert await cache.find(b"reached".ljust(32)) is None
+        assert cache.failures == MOST_FAILURES
+        await cache.close()
+
+
 async def test_a_server_that_is_not_there_costs_nothing() -> None:
     cache = RedisRankingCache(connect=lambda: Redis(port=1), namespace="gone")
     for _ in range(100):
@@ -149,6 +197,16 @@ def _over(server: RedisServer, namespace: str, *, rest_s: float = 0.01) -> Redis
     return RedisRankingCache(
         connect=lambda: Redis(port=server.port), namespace=namespace, patience_s=PATIENCE_S, rest_s=rest_s
     )
+
+
+async def _late(cache: RedisRankingCache, server: RedisServer) -> None:
+    """One answer that comes once nobody waits for it."""
+    before = cache.failures
+    server.process.send_signal(signal.SIGSTOP)
+    assert await cache.find(KEY) is None
+    server.process.send_signal(signal.SIGCONT)
+    assert cache.failures == before + 1
+    await asyncio.gather(*cache._background)
 
 
 async def _reached(cache: RedisRankingCache) -> None:
