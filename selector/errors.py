@@ -3,6 +3,7 @@
     SelectorError
     ├── ModelMismatchError     the deploy's: an index was built with another embedding model than this service runs
     ├── TooLargeError          the operator's: an index version alone outweighs the memory that indexes may take
+    ├── FailedBeforeError      the store's: an index version could not be loaded just now and is not tried again yet
     ├── AccessError            the operator's: a file that says who may ask cannot be used
     └── EvaluationError        the caller's: a catalog or a set of queries cannot be evaluated
 
@@ -42,6 +43,10 @@ class TooLargeError(SelectorError):
             f"surface {surface}: its index takes about {needs:,} bytes of memory, all indexes together may take "
             f"{budget:,}; raise --memory, or split the surface"
         )
+
+
+class FailedBeforeError(SelectorError):
+    """An index version could not be loaded a moment ago; why was raised in those who asked first."""
 
 
 class AccessError(SelectorError):

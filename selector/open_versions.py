@@ -26,9 +26,8 @@ import numpy as np
 from indexer.artefact import Artefact, IndexManifest
 from indexer.errors import ArtefactError
 from indexer.index import SurfaceIndex
-from selector.errors import TooLargeError
+from selector.errors import FailedBeforeError, TooLargeError
 from selector.served import VersionKey
-from surface.errors import ToolSurfaceError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +70,7 @@ class OpenVersions:
         self._lock = Lock()
         self._open: dict[VersionKey, _Open] = {}
         self._flights: dict[VersionKey, Future[SurfaceIndex]] = {}
-        self._failed: dict[VersionKey, ToolSurfaceError] = {}
+        self._failed: set[VersionKey] = set()
         self._clock = 0
         self._used = 0
         self._loads = self._evictions = self._failures = 0
@@ -116,13 +115,13 @@ class OpenVersions:
                 held.asked = asked
                 return held.index
             if key in self._failed:
-                raise self._failed[key]
+                raise FailedBeforeError(f"surface {key.surface}: version {key.version} could not be loaded just now")
             flight, mine = self._flight(key)
         if mine:
             try:
                 asyncio.get_running_loop().run_in_executor(self._loader, self._fly, key, flight, asked)
             except RuntimeError as error:  # the loader has been shut down
-                self._land(key, flight, error)
+                self._land(key, flight, error, remember=False)
         return await asyncio.wrap_future(flight)
 
     def keep_only(self, keys: Container[VersionKey], *, idle: Container[VersionKey]) -> bool:
@@ -161,7 +160,7 @@ class OpenVersions:
             index = self._open_artefact(artefact)
             _warm(index)
         except BaseException as error:  # noqa: BLE001 - raised again in whoever waits
-            self._land(key, flight, error)
+            self._land(key, flight, error, remember=isinstance(error, Exception))
             return
         with self._lock:
             self._loads += 1
@@ -173,12 +172,11 @@ class OpenVersions:
             del self._flights[key]
         flight.set_result(index)
 
-    def _land(self, key: VersionKey, flight: Future[SurfaceIndex], error: BaseException) -> None:
+    def _land(self, key: VersionKey, flight: Future[SurfaceIndex], error: BaseException, *, remember: bool) -> None:
         with self._lock:
             self._failures += 1
-            if isinstance(error, ToolSurfaceError):
-                # Its frames would keep the files of the version in memory.
-                self._failed[key] = error.with_traceback(None)
+            if remember:
+                self._failed.add(key)
             self._flights.pop(key, None)
         flight.set_exception(error)
 

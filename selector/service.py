@@ -3,7 +3,8 @@
 Rules kept here:
 
 1. Everything that computes runs in the executor; the event loop only waits. No more requests wait than `max_waiting`:
-   one more is refused at once, so that its asker can fall back instead of queueing.
+   one more is refused at once, so that its asker can fall back instead of queueing. Who waits for a version to be
+   loaded stands in no queue but that version's, which is as long.
 2. A request is answered on one version from beginning to end, whatever is swapped meanwhile.
 3. The same query on the same version is computed once at a time, and remembered where there is a cache.
 4. A request that is cancelled leaves the queue if it stands in it, and stops before its next stage if it does not.
@@ -15,6 +16,7 @@ Not done here: HTTP, deadlines and fallbacks (the search's), what is computed (`
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -22,12 +24,13 @@ from math import inf
 from threading import Event, Lock
 from typing import Final
 
+from indexer.index import SurfaceIndex
 from models.embedder import Embedder
 from selector.answering import Answering, Around, nothing_around
 from selector.ports import Indexes, RankingCache
 from selector.ranking import STRICTNESS, Leg
 from selector.rankings import Asked, Keys, Ranking
-from selector.served import ServedVersion
+from selector.served import ServedVersion, VersionKey
 from selector.single_flight import SingleFlight
 from surface.errors import RankerUnavailable
 from surface.protocol import RankReply
@@ -92,6 +95,7 @@ class Selector:
         self._cache = cache
         self._keys = Keys(secret=_ONE_PROCESS if cache_key is None else cache_key, leg=leg, strictness=strictness)
         self._flights: SingleFlight[Ranking] = SingleFlight()
+        self._opening: Counter[VersionKey] = Counter()
         self._counting = Lock()
         self._waiting = self._computed = self._hits = self._overloaded = self._abandoned = 0
 
@@ -160,10 +164,11 @@ class Selector:
                 self._cache.keep(key, ranking)
 
     async def _compute(self, asked: Sequence[tuple[ServedVersion, Asked]]) -> tuple[Ranking, ...]:
+        # Opened first: who waits for a version that is being loaded stands in no other version's way.
+        indexes = {version.key: await self._opened(version) for version, _ in asked}
         places = self._take(len(asked))
         abandoned = Event()
         try:
-            indexes = {version.key: await self._indexes.opened(version) for version, _ in asked}
             work = [(indexes[version.key], one) for version, one in asked]
             future = self._executor.submit(self._answering, work, abandoned.is_set)
         except BaseException:
@@ -179,6 +184,19 @@ class Selector:
             raise
         self._computed += len(asked)
         return rankings
+
+    async def _opened(self, version: ServedVersion) -> SurfaceIndex:
+        """The index; of those that wait for one version to be loaded there are no more than `max_waiting`."""
+        if self._opening[version.key] >= self._max_waiting:
+            self._overloaded += 1
+            raise RankerUnavailable("overloaded")
+        self._opening[version.key] += 1
+        try:
+            return await self._indexes.opened(version)
+        finally:
+            self._opening[version.key] -= 1
+            if not self._opening[version.key]:
+                del self._opening[version.key]
 
     def _take(self, count: int) -> Callable[[], None]:
         """Takes places in the queue, and gives what gives them back; a batch that is alone is never too long."""

@@ -32,8 +32,8 @@ class SingleFlight(Generic[T]):
         place = (asyncio.get_running_loop(), key)
         flight = self._flights.get(place)
         if flight is None:
-            flight = self._flights[place] = _Flight(task=asyncio.ensure_future(_awaited(work)))
-            flight.task.add_done_callback(lambda _: self._flights.pop(place, None))
+            begun = flight = self._flights[place] = _Flight(task=asyncio.ensure_future(_awaited(work)))
+            flight.task.add_done_callback(lambda _: self._land(place, begun))
         else:
             self.joined += 1
         flight.waiting += 1
@@ -41,11 +41,15 @@ class SingleFlight(Generic[T]):
             return await asyncio.shield(flight.task)
         except asyncio.CancelledError:
             if flight.waiting == 1 and not flight.task.done():
-                self._flights.pop(place, None)  # whoever asks now begins anew
+                self._land(place, flight)  # whoever asks now begins anew
                 flight.task.cancel()
             raise
         finally:
             flight.waiting -= 1
+
+    def _land(self, place: tuple[asyncio.AbstractEventLoop, bytes], flight: _Flight[T]) -> None:
+        if self._flights.get(place) is flight:  # else another has begun since
+            del self._flights[place]
 
 
 async def _awaited(work: Callable[[], Awaitable[T]]) -> T:

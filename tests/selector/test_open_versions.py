@@ -14,9 +14,11 @@ from indexer.artefact import Artefact
 from indexer.errors import StoreError
 from indexer.index import SurfaceIndex
 from indexer.memory_store import MemoryStore
+from models.hashing import HashingEmbedder
 from selector.library import Library
+from selector.service import Selector
 from surface.errors import RankerUnavailable
-from tests.selector.builders import APPLICATION, library_over, put
+from tests.selector.builders import APPLICATION, ask, library_over, put
 
 ONE, TWO, THREE = ({f"{name}_{at}": "Do a thing" for at in range(10)} for name in "abc")
 """Ten bytes each, as the builders weigh."""
@@ -31,11 +33,14 @@ class _GuardedStore(MemoryStore):
         self.held: dict[str, Event] = {}
         self.reading = Event()
         self.down = False
+        self.surprise: Exception | None = None
 
     def load(self, application: str, surface: str, version: str) -> Artefact:
         self.loads.append(surface)
         if self.down:
             raise StoreError("the disk is gone; mount it")
+        if self.surprise is not None:
+            raise self.surprise
         if surface in self.held:
             self.reading.set()
             assert self.held[surface].wait(10)
@@ -152,6 +157,41 @@ async def test_what_cannot_be_loaded_now_is_unusable_asked_of_the_store_once_and
     store.down = False
     library.refresh()
     assert (await _asked(library, "b")).names
+
+
+async def test_what_fails_in_a_way_nobody_foresaw_is_remembered_as_failed_too() -> None:
+    store = _GuardedStore()
+    put(store, {"a": ONE, "b": TWO})
+    library = _over(store, budget=10)
+    await _asked(library, "a")
+    store.surprise = MemoryError()
+    store.loads.clear()
+    with pytest.raises(MemoryError):
+        await _asked(library, "b")
+    for _ in range(3):
+        with pytest.raises(RankerUnavailable, match="index_unusable"):
+            await _asked(library, "b")
+    assert store.loads == ["b"]
+
+
+async def test_who_waits_for_a_version_that_is_being_loaded_takes_no_place_of_its_neighbours() -> None:
+    store = _GuardedStore()
+    put(store, {"a": ONE, "b": TWO})
+    with ThreadPoolExecutor(1) as loader, ThreadPoolExecutor(1) as threads:
+        library = library_over(store, budget=10, loader=loader)
+        library.refresh()
+        await _asked(library, "a")
+        selector = Selector(indexes=library, embedder=HashingEmbedder(), executor=threads, strictness=0, max_waiting=3)
+        store.held["b"] = Event()
+        cold = [asyncio.create_task(selector.rank(ask(f"thing {at}", surface="b"))) for at in range(4)]
+        assert await asyncio.to_thread(store.reading.wait, 10)
+        try:
+            assert (await selector.rank(ask("do a thing", surface="a"))).ranked
+        finally:
+            store.held["b"].set()
+        outcomes = await asyncio.gather(*cold, return_exceptions=True)
+    # One more than may wait for it.
+    assert [getattr(outcome, "code", None) for outcome in outcomes] == [None, None, None, "overloaded"]
 
 
 async def test_a_loader_that_was_shut_down_leaves_nobody_waiting() -> None:
