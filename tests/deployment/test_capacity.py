@@ -29,6 +29,11 @@ def test_a_search_in_memory_costs_at_least_what_was_measured_and_less_than_three
     assert measured_ms <= tools * Costs().near_us_per_tool / 1_000 < 3 * measured_ms
 
 
+def test_an_encoding_costs_what_was_measured() -> None:
+    (decision,) = (ROOT / "docs" / "decisions").glob("0016-*.md")
+    assert f"against {Costs().encode_ms}, on a busy machine" in decision.read_text(encoding="utf-8")
+
+
 def test_a_search_in_a_vector_set_costs_what_was_measured() -> None:
     costs = Costs()
     assert 10_000 * costs.far_us_per_tool / 1_000 + costs.far_ms == pytest.approx(4.7, rel=0.1)
