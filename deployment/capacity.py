@@ -20,8 +20,8 @@ class Costs:
     """What one query, and one tool, costs."""
 
     encode_ms: float = 15.4
-    """Of one core: the query and its clauses become vectors, words are scored, the answer is written. Measured with real
-    queries, eight at a time, on a busy machine (docs/decisions/0016)."""
+    """Of one core: the query and its clauses become vectors, words are scored, the answer is written. Measured with
+    real queries, eight at a time, on a busy machine (docs/decisions/0016)."""
     hit_ms: float = 0.5
     """Of one core, where the ranking is remembered."""
     near_us_per_tool: float = 0.1
