@@ -9,14 +9,13 @@ whichever its heap held; here equal scores stand in row order, so the same query
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Final
 
 import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.nearest import Hits, checked_queries, in_row_order
+from indexer.nearest import Hits, nearest
 
 HALF_PRECISION_FROM: Final = 16_384
 """Tools; where 24 MB of vectors leave the processor's caches."""
@@ -36,28 +35,16 @@ class FaissVectorIndex:
         if self._tools:
             self._index.add(np.ascontiguousarray(vectors, dtype=np.float32))
 
-    def search(self, queries: NDArray[np.float32], k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def search(self, queries: NDArray[np.float32], k: int) -> Hits:
         """The best k rows for each query, best first, equal scores in row order: scores and rows, (n, min(k, tools)).
 
         Raises ValueError where the queries are not finite vectors of this index's dimension, or k is negative.
         """
-        queries = checked_queries(queries, dimension=self._dimension, k=k)
-        k = min(k, self._tools)
-        scores = np.empty((len(queries), k), dtype=np.float32)
-        rows = np.empty((len(queries), k), dtype=np.int64)
-        if k == 0 or not len(queries):
-            return scores, rows
-        # One more than asked for shows whether equal scores were cut apart at the end.
-        found_scores, found_rows = self._index.search(queries, min(k + 1, self._tools))
-        for at in range(len(queries)):
-            scores[at], rows[at] = in_row_order(
-                (found_scores[at], found_rows[at]), k=k, tools=self._tools, more=partial(self._one, queries[at])
-            )
-        return scores, rows
+        return nearest(queries, k, tools=self._tools, dimension=self._dimension, found=self._found)
 
-    def _one(self, query: NDArray[np.float32], k: int) -> Hits:
-        scores, rows = self._index.search(query[None], k)
-        return scores[0], rows[0]
+    def _found(self, queries: NDArray[np.float32], k: int) -> list[Hits]:
+        scores, rows = self._index.search(queries, k)
+        return list(zip(scores, rows, strict=True))
 
 
 def bytes_of(tools: int, dimension: int) -> int:

@@ -65,7 +65,7 @@ def open_vectors(location: str, *, environ: Mapping[str, str] = os.environ) -> V
 
     Raises `StoreError`, with one sentence that holds no password.
     """
-    if location.partition("://")[0] not in _REDIS:
+    if not names_redis(location):
         raise StoreError(f"--vectors: needs one of {', '.join(f'{one}://' for one in _REDIS)}")
     try:
         from indexer.adapters import redis_link, redis_vectors  # noqa: PLC0415 - see the head of this file
@@ -78,6 +78,12 @@ def open_vectors(location: str, *, environ: Mapping[str, str] = os.environ) -> V
         raise StoreError(
             f"--vectors: needs {error.name}, which the extra brings: pip install 'toolsurface[redis]'"
         ) from None
+
+
+def names_redis(location: str) -> bool:
+    """Whether a location is a URL of a Redis or Valkey; `redis_link.read_redis_url` reads it."""
+    scheme, there, _ = location.partition("://")
+    return bool(there) and scheme in _REDIS
 
 
 def _path(location: str) -> Path:

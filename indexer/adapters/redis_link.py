@@ -84,8 +84,12 @@ class RedisPlace:
     def name(self) -> str:
         """The place without user and password."""
         scheme = f"redis{'s' if self.tls else ''}{'+cluster' if self.cluster else ''}"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{scheme}://{host}:{self.port}" + (f"/{self.database}" if self.database else "")
+        return f"{scheme}://{self.address}" + (f"/{self.database}" if self.database else "")
+
+    @property
+    def address(self) -> str:
+        """``host:port``."""
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,6 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +32,7 @@ from redis import exceptions as refusals
 from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits
 from indexer.artefact import IndexManifest
 from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
-from indexer.nearest import Hits, checked_queries, in_row_order
+from indexer.nearest import Hits, nearest
 from indexer.progress import Progress, silent
 
 SEARCH_WAITS: Final = RedisWaits(connect_s=0.5, answer_s=1.0, tries=0)
@@ -210,19 +209,7 @@ class RedisVectorIndex:
         Raises ValueError as every vector index does, `StoreError` where the server does not answer in time, or the
         set is not whole.
         """
-        queries = checked_queries(queries, dimension=self._dimension, k=k)
-        k = min(k, self._tools)
-        scores = np.empty((len(queries), k), dtype=np.float32)
-        rows = np.empty((len(queries), k), dtype=np.int64)
-        if k == 0 or not len(queries):
-            return scores, rows
-        # One more than asked for shows whether equal scores were cut apart at the end.
-        for at, found in enumerate(self._found(queries, min(k + 1, self._tools))):
-            scores[at], rows[at] = in_row_order(found, k=k, tools=self._tools, more=partial(self._one, queries[at]))
-        return scores, rows
-
-    def _one(self, query: NDArray[np.float32], k: int) -> Hits:
-        return self._found(query[None], k)[0]
+        return nearest(queries, k, tools=self._tools, dimension=self._dimension, found=self._found)
 
     def _found(self, queries: NDArray[np.float32], k: int) -> list[Hits]:
         name = self._link.place.name

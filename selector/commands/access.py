@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
-from indexer.adapters.opening import PASSWORD_VARIABLE
+from indexer.adapters.opening import PASSWORD_VARIABLE, names_redis
 from selector.access import KEY_PREFIX, Grant, Keyring
 from selector.adapters.door import Access
 from selector.adapters.rates import Rates
@@ -136,7 +136,7 @@ def _tokens(arguments: argparse.Namespace, *, every: float) -> tuple[Access, Cal
 def _rates(arguments: argparse.Namespace) -> Rates:
     if arguments.rate_store is None:
         return Rates(usual=arguments.rate, shared=None, tell=LOG.warning)
-    if not arguments.rate_store.startswith(("redis://", "rediss://", "redis+cluster://", "rediss+cluster://")):
+    if not names_redis(arguments.rate_store):
         raise WrongUseError("--rate-store: needs redis://host:6379/0 or redis+cluster://host:6379 (rediss… for TLS)")
     try:
         from indexer.adapters.redis_link import read_redis_url  # noqa: PLC0415 - the extra is needed by those who ask
@@ -149,9 +149,8 @@ def _rates(arguments: argparse.Namespace) -> Rates:
         place = read_redis_url(arguments.rate_store, password=os.environ.get(PASSWORD_VARIABLE))
     except ValueError as error:
         raise WrongUseError(f"--rate-store: {error}") from None
-    host = f"[{place.host}]" if ":" in place.host else place.host
     shared = shared_rates(
-        f"{host}:{place.port}" + ("" if place.cluster else f"/{place.database}"),
+        place.address + ("" if place.cluster else f"/{place.database}"),
         cluster=place.cluster,
         tls=place.tls,
         namespace=place.namespace,

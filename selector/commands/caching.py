@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from indexer.adapters.opening import PASSWORD_VARIABLE
+from indexer.adapters.opening import PASSWORD_VARIABLE, names_redis
 from selector.adapters.memory_cache import MemoryRankingCache
 from selector.commands.memory import size
 from selector.layered_cache import LayeredRankingCache
@@ -64,7 +64,7 @@ def chosen_cache(arguments: argparse.Namespace) -> ChosenCache:
     near = MemoryRankingCache(max_bytes=arguments.cache_size)
     if arguments.cache == "memory":
         return ChosenCache(cache=near, key=key, close=_nothing)
-    if not arguments.cache.startswith(("redis://", "rediss://", "redis+cluster://", "rediss+cluster://")):
+    if not names_redis(arguments.cache):
         raise WrongUseError("--cache: needs memory, none, redis://host:6379/0 or redis+cluster://host:6379")
     if arguments.cache_key_file is None:
         say("--cache-key-file: none given, so no other replica will find what this one keeps")
