@@ -29,6 +29,24 @@ from tests.surface.broken_harnesses import FIRST, HIDDEN, INHERITS, RESTORES, fa
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 
 
+def _noting(ran: list[str]) -> tuple[Any, Any]:
+    """Two tools, ``look`` and ``pay``, that note when they run."""
+
+    @lc_tool
+    def look() -> str:
+        """Looks."""
+        ran.append("look")
+        return "seen"
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    return look, pay
+
+
 class Renames(AgentMiddleware[Any, Any, Any]):
     """Makes one call out of another before the gate sees it."""
 
@@ -52,19 +70,7 @@ class Renames(AgentMiddleware[Any, Any, Any]):
 @BOTH
 async def test_a_call_that_an_outer_middleware_renamed_runs_nothing_and_says_who_did_it(written: str, how: str) -> None:
     ran: list[str] = []
-
-    @lc_tool
-    def look() -> str:
-        """Looks."""
-        ran.append("look")
-        return "seen"
-
-    @lc_tool
-    def pay() -> str:
-        """Pays."""
-        ran.append("pay")
-        return "paid"
-
+    look, pay = _noting(ran)
     agent = agent_of([look, pay], before=[Renames(written, "pay")], always_on=["look"])
     with pytest.raises(ConfigurationError, match=r"^middleware: .* made a call of pay out of another name"):
         await agent.ask([[call(written)], "Done."], how)
@@ -75,19 +81,7 @@ async def test_a_call_that_an_outer_middleware_renamed_runs_nothing_and_says_who
 @BOTH
 async def test_the_applications_prepare_step_narrows_instructs_and_settles_each_step(how: str) -> None:
     ran: list[str] = []
-
-    @lc_tool
-    def look() -> str:
-        """Looks."""
-        ran.append("look")
-        return "seen"
-
-    @lc_tool
-    def pay() -> str:
-        """Pays."""
-        ran.append("pay")
-        return "paid"
-
+    look, pay = _noting(ran)
     seen: list[tuple[Any, tuple[str, ...]]] = []
 
     def prepare(view: StepView) -> StepChanges:
