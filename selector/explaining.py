@@ -12,10 +12,9 @@ Not done here: HTTP, caches, what a reason looks like (`explanation.py`).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from threading import Event, Lock
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -25,10 +24,10 @@ from models.embedder import Embedder, Vectors
 from models.manifest import ModelManifest
 from selector.answering import AbandonedError, Answering
 from selector.explanation import ExplainReply, Seen, explain
+from selector.places import Places, in_a_thread
 from selector.ports import Indexes
 from selector.ranking import STRICTNESS, Leg
 from selector.rankings import Asked
-from surface.errors import RankerUnavailable
 from surface.ranking import RankRequest
 
 MAX_WAITING: Final = 4
@@ -52,8 +51,7 @@ class Explainer:
         self._executor = executor
         self._leg: Leg = leg
         self._strictness = strictness
-        self._counting = Lock()
-        self._waiting = 0
+        self._places = Places(MAX_WAITING)
 
     async def explain(self, request: RankRequest) -> ExplainReply:
         """The ranking of this request and its reasons.
@@ -61,30 +59,13 @@ class Explainer:
         Raises RankerUnavailable: `unknown_surface`, `index_unusable`, `overloaded`.
         """
         version = self._indexes.find(request.application, request.surface, request.catalog_digest)
-        self._take_place()
-        abandoned = Event()
+        give_back = self._places.take()
         try:
             index = await self._indexes.opened(version)
-            future = self._executor.submit(self._explained, index, request, abandoned.is_set)
         except BaseException:
-            self._give_place()
+            give_back()
             raise
-        future.add_done_callback(lambda _: self._give_place())
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            abandoned.set()
-            raise
-
-    def _take_place(self) -> None:
-        with self._counting:
-            if self._waiting >= MAX_WAITING:
-                raise RankerUnavailable("overloaded")
-            self._waiting += 1
-
-    def _give_place(self) -> None:
-        with self._counting:
-            self._waiting -= 1
+        return await in_a_thread(self._executor, partial(self._explained, index, request), ended=give_back)
 
     def _explained(self, index: SurfaceIndex, request: RankRequest, abandoned: Callable[[], bool]) -> ExplainReply:
         asked = Asked.of(request)

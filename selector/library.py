@@ -18,7 +18,6 @@ indexer's deploy).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from indexer.index import SurfaceIndex
 from indexer.ports import ArtefactStore
 from indexer.release import Release
 from selector.errors import ModelMismatchError, SelectorError, TooLargeError
+from selector.following import follow
 from selector.open_versions import OpenVersions, Residency
 from selector.served import (
     NOTHING,
@@ -176,24 +176,12 @@ class Library:
             return tuple(changes)
 
     async def follow(self, *, every: float, tell: Callable[[Iterable[Change]], None]) -> None:
-        """Refreshes every so many seconds until it is cancelled; refreshing does not block the event loop.
+        """Refreshes every so many seconds until it is cancelled; an error that nobody foresaw is told once."""
 
-        An error that nobody foresaw is told by its class, once, and does not end the following: a replica that
-        silently stopped looking would serve an old version for ever.
-        """
-        failure: str | None = None
-        while True:
-            await asyncio.sleep(every)
-            try:
-                changes = await asyncio.to_thread(self.refresh)
-            except Exception as error:  # noqa: BLE001 - see above
-                name = type(error).__name__
-                detail = f"the refresh failed with {name}; what was served is still served"
-                changes = () if name == failure else (_of_store(detail),)
-                failure = name
-            else:
-                failure = None
-            tell(changes)
+        def failed(name: str) -> tuple[Change, ...]:
+            return (_of_store(f"the refresh failed with {name}; what was served is still served"),)
+
+        await follow(self.refresh, every=every, tell=tell, failed=failed)
 
     def _follow_release(self, release: Release, before: ServedApplication | None) -> ServedApplication:
         in_force = before is not None and before.release == release.id

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from math import inf
-from threading import Event, Lock
 from typing import Final
 
 from indexer.index import SurfaceIndex
 from models.embedder import Embedder
 from selector.answering import Answering, Around, nothing_around
+from selector.places import Places, in_a_thread
 from selector.ports import Indexes, RankingCache
 from selector.ranking import STRICTNESS, Leg
 from selector.rankings import Asked, Keys, Ranking
@@ -96,8 +97,8 @@ class Selector:
         self._keys = Keys(secret=_ONE_PROCESS if cache_key is None else cache_key, leg=leg, strictness=strictness)
         self._flights: SingleFlight[Ranking] = SingleFlight()
         self._opening: Counter[VersionKey] = Counter()
-        self._counting = Lock()
-        self._waiting = self._computed = self._hits = self._overloaded = self._abandoned = 0
+        self._places = Places(max_waiting)
+        self._computed = self._hits = self._overloaded = self._abandoned = 0
 
     @property
     def id(self) -> str:
@@ -108,7 +109,7 @@ class Selector:
     def load(self) -> Load:
         """A snapshot."""
         return Load(
-            waiting=self._waiting,
+            waiting=self._places.taken,
             computed=self._computed,
             joined=self._flights.joined,
             hits=self._hits,
@@ -166,20 +167,15 @@ class Selector:
     async def _compute(self, asked: Sequence[tuple[ServedVersion, Asked]]) -> tuple[Ranking, ...]:
         # Opened first: who waits for a version that is being loaded stands in no other version's way.
         indexes = {version.key: await self._opened(version) for version, _ in asked}
-        places = self._take(len(asked))
-        abandoned = Event()
         try:
-            work = [(indexes[version.key], one) for version, one in asked]
-            future = self._executor.submit(self._answering, work, abandoned.is_set)
-        except BaseException:
-            places()
+            give_back = self._places.take(len(asked))
+        except RankerUnavailable:
+            self._overloaded += len(asked)
             raise
-        # Not before the thread is done with it: work that nobody waits for still takes its place.
-        future.add_done_callback(lambda _: places())
+        work = [(indexes[version.key], one) for version, one in asked]
         try:
-            rankings = await asyncio.wrap_future(future)
+            rankings = await in_a_thread(self._executor, partial(self._answering, work), ended=give_back)
         except asyncio.CancelledError:
-            abandoned.set()
             self._abandoned += len(asked)
             raise
         self._computed += len(asked)
@@ -197,20 +193,6 @@ class Selector:
             self._opening[version.key] -= 1
             if not self._opening[version.key]:
                 del self._opening[version.key]
-
-    def _take(self, count: int) -> Callable[[], None]:
-        """Takes places in the queue, and gives what gives them back; a batch that is alone is never too long."""
-        with self._counting:
-            if self._waiting and self._waiting + count > self._max_waiting:
-                self._overloaded += count
-                raise RankerUnavailable("overloaded")
-            self._waiting += count
-
-        def give_back() -> None:
-            with self._counting:
-                self._waiting -= count
-
-        return give_back
 
 
 def _reply(version: ServedVersion, ranking: Ranking) -> RankReply:

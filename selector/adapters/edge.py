@@ -24,6 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from selector.access import EVERYTHING
+from selector.adapters.answer_seen import METHODS, StatusSeen, route_of
 from selector.adapters.door import CALLER
 from selector.adapters.logs import REQUEST_ID, REQUEST_ID_HEADER, request_id
 from selector.adapters.problems import problem, problem_of
@@ -31,9 +32,7 @@ from surface.identity import is_key
 
 LOG: Final = logging.getLogger("toolsurface.selector.access")
 
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
+_METHODS: Final = METHODS | {"PUT", "PATCH", "DELETE", "OPTIONS"}
 _CROWDED: Final = "toolsurface.crowded"
 _ALWAYS_ANSWERED: Final = "/health/live"
 
@@ -60,16 +59,15 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.perf_counter(), 0
+        started = time.perf_counter()
         identity = request_id(Headers(scope=scope).get("traceparent"))
 
-        async def sent(message: Message) -> None:
-            nonlocal status
+        async def identified(message: Message) -> None:
             if message["type"] == "http.response.start":
-                status = message["status"]
                 MutableHeaders(scope=message)[REQUEST_ID_HEADER] = identity
             await send(message)
 
+        sent = StatusSeen(identified)
         before = REQUEST_ID.set(identity)
         try:
             if scope.get(_CROWDED) and scope["path"] != _ALWAYS_ANSWERED:
@@ -80,10 +78,10 @@ class Edge:
                 await self._app(scope, receive, sent)
         except Exception as error:  # noqa: BLE001 - the last catch; the server would log the message
             LOG.error("internal error: %s", place_of(error))  # noqa: TRY400 - the traceback holds the message
-            if status == 0:
+            if sent.status == 0:
                 await problem_of(error)(scope, receive, sent)
         finally:
-            seen = _seen(scope, status, 1000.0 * (time.perf_counter() - started))
+            seen = _seen(scope, sent.status, 1000.0 * (time.perf_counter() - started))
             LOG.info("%s", _line(seen), extra={"request": seen})
             REQUEST_ID.reset(before)
 
@@ -111,7 +109,7 @@ def _seen(scope: Scope, status: int, milliseconds: float) -> dict[str, str | int
     caller = getattr(scope.get(CALLER), "id", None)
     return {
         "method": scope["method"] if scope["method"] in _METHODS else "-",
-        "route": getattr(scope.get("route"), "path", "-"),
+        "route": route_of(scope) or "-",
         **{part: keys[part] for part in ("application", "surface") if is_key(str(keys.get(part, "")))},
         **({} if caller in {None, EVERYTHING.id} else {"key": caller}),
         "status": status,

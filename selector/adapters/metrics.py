@@ -22,8 +22,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from selector.adapters.answer_seen import METHODS, StatusSeen, route_of
 from selector.adapters.problems import CODE
 from selector.answering import STAGES, Stage
 from selector.open_versions import Residency
@@ -37,7 +38,6 @@ from surface.ranking import RankRequest
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24)
 _STAGE_BUCKETS: Final = (0.0001, 0.00025, 0.0005, *_BUCKETS[:-3])
-_METHODS: Final = frozenset({"GET", "HEAD", "POST"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,20 +103,13 @@ class Metrics:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
-            started, status = time.perf_counter(), 0
-
-            async def sent(message: Message) -> None:
-                nonlocal status
-                if message["type"] == "http.response.start":
-                    status = message["status"]
-                await send(message)
-
+            started, sent = time.perf_counter(), StatusSeen(send)
             try:
                 await app(scope, receive, sent)
             finally:
-                route = getattr(scope.get("route"), "path", "none")
-                method = scope["method"] if scope["method"] in _METHODS else "other"
-                self._requests.labels(method, route, str(status), scope.get(CODE, "")).inc()
+                route = route_of(scope) or "none"
+                method = scope["method"] if scope["method"] in METHODS else "other"
+                self._requests.labels(method, route, str(sent.status), scope.get(CODE, "")).inc()
                 self._seconds.labels(route).observe(time.perf_counter() - started)
 
         return counted

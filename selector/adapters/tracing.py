@@ -11,10 +11,11 @@ from typing import Final
 from opentelemetry import trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from selector.adapters.answer_seen import METHODS, StatusSeen, route_of
 
 SCOPE: Final = "toolsurface.selector"
-_METHODS: Final = frozenset({"GET", "HEAD", "POST"})
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
 
 
@@ -31,17 +32,10 @@ class Traced:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status = 0
-
-        async def sent(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
+        sent = StatusSeen(send)
         parent = Headers(scope=scope).get("traceparent")
         context = _PROPAGATOR.extract({"traceparent": parent} if parent else {})
-        method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
+        method = scope["method"] if scope["method"] in METHODS else "_OTHER"
         # An exception's message may hold content, so none is recorded.
         with self._tracer.start_as_current_span(
             method, context, trace.SpanKind.SERVER, record_exception=False, set_status_on_exception=False
@@ -49,10 +43,10 @@ class Traced:
             try:
                 await self._app(scope, receive, sent)
             finally:
-                route = getattr(scope.get("route"), "path", None)
-                span.set_attributes({"http.request.method": method, "http.response.status_code": status})
+                route = route_of(scope)
+                span.set_attributes({"http.request.method": method, "http.response.status_code": sent.status})
                 if route is not None:
                     span.update_name(f"{method} {route}")
                     span.set_attribute("http.route", route)
-                if status >= 500 or status == 0:
+                if sent.status >= 500 or sent.status == 0:
                     span.set_status(trace.StatusCode.ERROR)

@@ -6,12 +6,12 @@ symbolic link that an orchestrator turns.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from selector.errors import AccessError
+from selector.following import follow
 
 T = TypeVar("T")
 
@@ -51,24 +51,19 @@ class WatchedFile(Generic[T]):
         return f"{self._argument}: {self._path}: read again"
 
     async def follow(self, *, every: float, tell: Callable[[str], None]) -> None:
-        """Refreshes every so many seconds until it is cancelled.
+        """Refreshes every so many seconds until it is cancelled; an error that nobody foresaw is told once.
 
-        An error that nobody foresaw is told by its class, once, and does not end the following: a key that was taken
-        back would be taken for ever.
+        A following that ended would take a key that was taken back for ever.
         """
-        failure: str | None = None
-        while True:
-            await asyncio.sleep(every)
-            try:
-                news = await asyncio.to_thread(self.refresh)
-            except Exception as error:  # noqa: BLE001 - see above
-                name = type(error).__name__
-                news = None if name == failure else f"{self._argument}: {self._path}: {name}; what was in force stays"
-                failure = name
-            else:
-                failure = None
+
+        def failed(name: str) -> str:
+            return f"{self._argument}: {self._path}: {name}; what was in force stays"
+
+        def tell_news(news: str | None) -> None:
             if news is not None:
                 tell(news)
+
+        await follow(self.refresh, every=every, tell=tell_news, failed=failed)
 
     def _read(self) -> bytes:
         try:

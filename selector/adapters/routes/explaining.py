@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from selector.adapters.door import known_caller
 from selector.adapters.openapi import problems
-from selector.adapters.routes.ranking import allowed_application, answered
+from selector.adapters.routes.ranking import answered, asked_of
 from selector.explaining import Explainer
 from selector.explanation import ExplainReply
 from surface.protocol import RankBody
-from surface.ranking import RankRequest
 
 
 def explaining_routes(explainer: Explainer) -> APIRouter:
@@ -23,13 +21,6 @@ def explaining_routes(explainer: Explainer) -> APIRouter:
     ) -> ExplainReply:
         """The ranking of one query with what each leg says of each tool, and what was left out; for people."""
         response.headers["cache-control"] = "no-store"  # it repeats words of the query
-        asked = RankRequest(
-            application=allowed_application(known_caller(request), application, surface),
-            surface=surface,
-            query=body.query,
-            limit=body.limit,
-            catalog_digest=body.catalog_digest,
-        )
-        return await answered(explainer.explain(asked))
+        return await answered(explainer.explain(asked_of(request, application, surface, body, body.query)))
 
     return router

@@ -12,7 +12,6 @@ from typing import Final, TypeVar
 
 from fastapi import APIRouter, Request
 
-from selector.access import Grant
 from selector.adapters.door import known_caller, spend_more
 from selector.adapters.edge import place_of
 from selector.adapters.openapi import problems
@@ -37,38 +36,30 @@ def ranking_routes(ranker: BatchRanker) -> APIRouter:
     @router.post("/rank", responses=_PROBLEMS)
     async def rank(application: str, surface: str, body: RankBody, request: Request) -> RankReply:
         """The tools of a surface for one query, best first."""
-        asked = RankRequest(
-            application=allowed_application(known_caller(request), application, surface),
-            surface=surface,
-            query=body.query,
-            limit=body.limit,
-            catalog_digest=body.catalog_digest,
-        )
-        return await answered(ranker.rank(asked))
+        return await answered(ranker.rank(asked_of(request, application, surface, body, body.query)))
 
     @router.post("/rank-batch", responses=_PROBLEMS)
     async def rank_batch(application: str, surface: str, body: RankBatchBody, request: Request) -> RankBatchReply:
         """The tools of a surface for each of several queries, in order; one that cannot be answered refuses all."""
         await spend_more(request, len(body.queries) - 1)
-        allowed = allowed_application(known_caller(request), application, surface)
-        asked = [
-            RankRequest(
-                application=allowed,
-                surface=surface,
-                query=query,
-                limit=body.limit,
-                catalog_digest=body.catalog_digest,
-            )
-            for query in body.queries
-        ]
+        asked = [asked_of(request, application, surface, body, query) for query in body.queries]
         return RankBatchReply(replies=await answered(ranker.rank_many(asked)))
 
     return router
 
 
-def allowed_application(caller: Grant, application: str, surface: str) -> str:
-    """The application that a ranker is asked for; one that nobody has where the caller may not ask."""
-    return application if caller.allows(application, surface) else _NOWHERE
+def asked_of(
+    request: Request, application: str, surface: str, body: RankBody | RankBatchBody, query: str
+) -> RankRequest:
+    """What a ranker is asked for one query of a body; of an application that nobody has where its asker may not ask."""
+    allowed = known_caller(request).allows(application, surface)
+    return RankRequest(
+        application=application if allowed else _NOWHERE,
+        surface=surface,
+        query=query,
+        limit=body.limit,
+        catalog_digest=body.catalog_digest,
+    )
 
 
 async def answered(answer: Awaitable[T]) -> T:
