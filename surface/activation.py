@@ -15,7 +15,7 @@ restart restores the same activation, and another run id gets the base set (ACT-
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain, zip_longest
@@ -27,8 +27,6 @@ from surface.limits import Limits, Room, admit, longest_prefix, room_beside
 from surface.receipt import KIND, Receipt, ReceiptSigner, Rejection, Status, parse_receipt
 from surface.registry import CheckedSurface
 from surface.transcript import Call, Result, Step, Transcript
-
-Parse = Callable[[str], Receipt | Rejection]
 
 
 class SelectionSource(StrEnum):
@@ -74,16 +72,14 @@ def activate(
     pins: Sequence[str],
     limits: Limits,
     signer: ReceiptSigner | None,
-    parse: Parse = parse_receipt,
 ) -> Activation:
     """The activation of the step that follows this transcript.
 
-    `parse` is `parse_receipt`, or gives the same and remembers what it read in the same transcript before.
     Raises PinsRefusedError where the pins are unknown, repeated, or do not fit a ceiling.
     """
     present = checked_presence(surface, pins, limits)
     room = room_beside(limits, present)
-    found = [_read_step(step, run_id, surface, signer, parse) for step in transcript.steps]
+    found = [_read_step(step, run_id, surface, signer) for step in transcript.steps]
     selection, starved = _in_force(found, surface, room)
     fitting = longest_prefix(selection, _weights(selection, surface), room)
     return Activation(
@@ -113,13 +109,11 @@ class _StepReceipts:
 _NOTHING = _StepReceipts()
 
 
-def _read_step(
-    step: Step, run_id: str, surface: CheckedSurface, signer: ReceiptSigner | None, parse: Parse
-) -> _StepReceipts:
+def _read_step(step: Step, run_id: str, surface: CheckedSurface, signer: ReceiptSigner | None) -> _StepReceipts:
     judged = [
         (call, receipt)
         for call in step.calls
-        if (receipt := _receipt_of(call, step.results.get(call.id), run_id, surface, signer, parse)) is not None
+        if (receipt := _receipt_of(call, step.results.get(call.id), run_id, surface, signer)) is not None
     ]
     if not judged:
         return _NOTHING
@@ -202,7 +196,6 @@ def _receipt_of(
     run_id: str,
     surface: CheckedSurface,
     signer: ReceiptSigner | None,
-    parse: Parse,
 ) -> Receipt | Rejection | None:
     """The valid receipt in a result, the reason it does not count, or None where there is no receipt at all."""
     if result is None:
@@ -211,7 +204,7 @@ def _receipt_of(
     owes_receipt = call.name == surface.search.name and not result.failed
     if not owes_receipt and KIND not in text:
         return None
-    receipt = parse(text)
+    receipt = parse_receipt(text)
     if isinstance(receipt, Rejection):
         return receipt
     if not _is_in_place(receipt, call, surface):

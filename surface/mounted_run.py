@@ -11,14 +11,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from surface.activation import Parse, activate, checked_presence
+from surface.activation import activate, checked_presence
 from surface.call import settle
 from surface.dialect import Dialect
 from surface.direct_calls import DirectCalls
 from surface.errors import ConfigurationError, PinsRefusedError, TranscriptError
 from surface.evidence import StepEvidence, report
 from surface.prepared_step import PreparedStep, PrepareStep, StepChanges, StepView
-from surface.receipt import parse_receipt
 from surface.registry import CheckedSurface
 from surface.search import Searcher
 from surface.transcript import Transcript
@@ -38,8 +37,6 @@ class MountedRun:
     calls: DirectCalls
     pins: Pins
     application_step: PrepareStep | None
-    parse: Parse = parse_receipt
-    """How a receipt is read; an adapter that reads a history again and again may remember what it read."""
 
     async def prepare_step(self, messages: Sequence[Any]) -> PreparedStep:
         """What the next request advertises, in the dialect of the messages.
@@ -134,7 +131,6 @@ class MountedRun:
             pins=tuple(pins),
             limits=self.searcher.limits,
             signer=self.searcher.signer,
-            parse=self.parse,
         )
         changes = StepChanges()
         if self.application_step is not None:

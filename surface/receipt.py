@@ -15,6 +15,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import sha256
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -28,6 +29,8 @@ from surface.protocol import MAX_LIMIT, Code, Digest, Key
 KIND: Literal["toolsurface.receipt"] = "toolsurface.receipt"
 MAX_RECEIPT_CHARACTERS = 262_144
 """A longer text is no receipt, whatever it holds: parsing stays bounded."""
+_REMEMBERED_CHARACTERS = 16_384
+_REMEMBERED_RECEIPTS = 512
 
 
 class Status(StrEnum):
@@ -208,9 +211,16 @@ class _ReceiptForm(_Strict):
 
 
 def parse_receipt(text: str) -> Receipt | Rejection:
-    """The receipt that a text holds, or `Rejection.MALFORMED`. Never raises."""
+    """The receipt that a text holds, or `Rejection.MALFORMED`. Never raises.
+
+    What the same text gave a moment ago is not worked out again: each step reads the whole history anew (ACT-1).
+    """
     if len(text) > MAX_RECEIPT_CHARACTERS:
         return Rejection.MALFORMED
+    return _parsed(text) if len(text) > _REMEMBERED_CHARACTERS else _remembered(text)
+
+
+def _parsed(text: str) -> Receipt | Rejection:
     try:
         receipt = _from_form(_ReceiptForm.model_validate(json.loads(text)))
         again = receipt.to_json()
@@ -224,6 +234,9 @@ def parse_receipt(text: str) -> Receipt | Rejection:
     except (ValidationError, ValueError, TypeError, RecursionError):
         return Rejection.MALFORMED
     return receipt
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED_RECEIPTS)(_parsed)
 
 
 def _from_form(form: _ReceiptForm) -> Receipt:

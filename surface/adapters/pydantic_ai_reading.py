@@ -16,7 +16,6 @@ from pydantic_ai.tools import ToolDefinition
 from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, read_message, receipt_text
 from surface.call import CallAnswer
 from surface.catalog import ManifestEntry
-from surface.receipt import Receipt, Rejection, parse_receipt
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
 
@@ -40,7 +39,6 @@ class RunMessages:
         self._read: tuple[Any, ...] = ()
         self._builder = TranscriptBuilder()
         self._reading = Reading()
-        self._parsed: dict[int, tuple[str, Receipt | Rejection]] = {}
 
     def reading(self, messages: Sequence[Any]) -> Reading:
         """The same object as long as the messages are what they were; raises TranscriptError as `read` does."""
@@ -77,13 +75,6 @@ class RunMessages:
         self.reading(messages)
         steps = self._builder.build().steps
         return () if not steps or steps[-1].passed_over else steps[-1].unanswered
-
-    def parse(self, text: str) -> Receipt | Rejection:
-        """`parse_receipt`, once for each record of the run."""
-        known = self._parsed.get(id(text))
-        if known is None:
-            known = self._parsed[id(text)] = (text, parse_receipt(text))
-        return known[1]
 
     def advertise(self, entries: Iterable[ManifestEntry]) -> list[ToolDefinition]:
         """Tool definitions, in the order of the entries; each is made once."""

@@ -38,7 +38,7 @@ class RunToolset(AbstractToolset[Any]):
 
     def __init__(self, run: MountedRun, *, own: OwnToolsets, journal: RunJournal | None = None) -> None:
         self._messages = RunMessages()
-        self._run = replace(run, dialect=self._messages, parse=self._messages.parse)
+        self._run = replace(run, dialect=self._messages)
         self._own = own
         self._journal = journal
         self._found: set[str] | None = None
