@@ -11,7 +11,8 @@ from langchain_core.messages import ToolMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from surface.adapters.langchain import DeferredTools
-from surface.adapters.langchain_calls import GatedCall
+from surface.adapters.langchain.attempts import Attempt, Attempts
+from surface.adapters.langchain.calls import GatedCall
 
 
 class EveryRunIsOne(DeferredTools):
@@ -40,11 +41,17 @@ class LosesTheReceipt(DeferredTools):
         return answered.model_copy(update={"artifact": None}) if isinstance(answered, ToolMessage) else answered
 
 
+class _EveryCallIsNew(Attempts):
+    @contextmanager
+    def of(self, gated: GatedCall) -> Iterator[Attempt]:
+        self._see(gated.run_id, gated.call_id)
+        with super().of(gated) as attempt:
+            yield attempt
+
+
 class RunsTwice(DeferredTools):
     """Takes every call for one that has never begun."""
 
-    @contextmanager
-    def _attempt(self, gated: GatedCall) -> Iterator[Any]:
-        self._see(gated.run_id, gated.call_id)
-        with super()._attempt(gated) as attempt:
-            yield attempt
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._attempts = _EveryCallIsNew()

@@ -18,7 +18,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from surface import ConfigurationError, StepChanges, StepView, Surface, create_deferred_agent_tool_surface
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langchain_tool
-from surface.adapters.langgraph_journal import Journal
+from surface.adapters.langchain.journal import Journal
 from surface.search_tool import DEFAULT_NAME as SEARCH
 from surface.testing import Harness
 from tests.frameworks import broken_langchain as broken

@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolReturnPart
 
 from surface.adapters.pydantic_ai import DeferredToolset
-from surface.adapters.pydantic_ai_run import RunToolset
+from surface.adapters.pydantic_ai.run import RunToolset
 from surface.testing import AdapterConformance, Harness, Scenario
 from surface.turn import Turn
 from tests.frameworks.pydantic_ai_harness import PydanticAIHarness, PydanticAISession

@@ -23,7 +23,7 @@ from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.usage import RunUsage
 
 from surface.adapters.pydantic_ai import PYDANTIC_AI
-from surface.adapters.pydantic_ai_reading import RunMessages
+from surface.adapters.pydantic_ai.reading import RunMessages
 from surface.errors import TranscriptError
 from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Desk, close_account, refund, returns
 

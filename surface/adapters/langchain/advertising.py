@@ -9,9 +9,9 @@ from langchain.agents.middleware.types import ModelRequest
 from langchain_core.messages import SystemMessage
 from langchain_core.tools import BaseTool
 
-from surface.adapters.langchain_messages import ClosedTool
-from surface.adapters.langchain_steps import PreparedSteps
-from surface.adapters.langchain_tools import native_tool
+from surface.adapters.langchain.messages import ClosedTool
+from surface.adapters.langchain.steps import PreparedSteps
+from surface.adapters.langchain.tools import native_tool
 from surface.catalog_rules import shown
 from surface.errors import ConfigurationError
 from surface.mounted_run import MountedRun

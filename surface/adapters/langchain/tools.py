@@ -19,7 +19,7 @@ from langchain_core.tools import tool as tool_from_function
 from pydantic import BaseModel
 
 from surface.adapters.json_schema import JsonSchemaInput
-from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool
+from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, ClosedTool
 from surface.call import CallContext
 from surface.catalog import CatalogTool
 from surface.errors import ConfigurationError

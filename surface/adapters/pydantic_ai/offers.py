@@ -12,7 +12,7 @@ from pydantic_ai.messages import InstructionPart
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 
-from surface.adapters.pydantic_ai_tools import OwnTool
+from surface.adapters.pydantic_ai.tools import OwnTool
 from surface.registry import CheckedSurface
 
 Replaced = Mapping[int, AbstractToolset[Any]]

@@ -20,7 +20,7 @@ from pydantic_ai.tools import Tool as PydanticAITool
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai.usage import RunUsage
 
-from surface.adapters.pydantic_ai_messages import PYDANTIC_AI
+from surface.adapters.pydantic_ai.messages import PYDANTIC_AI
 from surface.call import CallContext
 from surface.errors import ConfigurationError, ToolError
 from surface.tool import Tool

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
 
-from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, read_message, receipt_text
+from surface.adapters.pydantic_ai.messages import PYDANTIC_AI, read_message, receipt_text
 from surface.call import CallAnswer
 from surface.catalog import ManifestEntry
 from surface.transcript import Call, Transcript, TranscriptBuilder

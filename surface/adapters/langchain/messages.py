@@ -63,7 +63,7 @@ class LangChainMessages:
             if isinstance(message, AIMessage):
                 builder.assistant(_calls(message, at))
             elif isinstance(message, ToolMessage):
-                builder.result(message.tool_call_id, _recorded(message), failed=message.status == "error")
+                builder.result(message.tool_call_id, _receipt_text(message), failed=message.status == "error")
             elif isinstance(message, BaseMessage):
                 builder.other()
             else:
@@ -99,6 +99,34 @@ def closed_tool(entry: ManifestEntry) -> ClosedTool:
     return ClosedTool(name=entry.name, description=entry.description, args_schema=entry.input_schema)
 
 
+def left_open(messages: Sequence[Any]) -> list[Call]:
+    """The calls that the messages end with, unanswered."""
+    step = LANGCHAIN_MESSAGES.read(messages).steps[-1:]
+    return [] if not step or step[0].passed_over else list(step[0].unanswered)
+
+
+def recorded(messages: Sequence[Any], call_id: str | None) -> ToolMessage | None:
+    """What answers the call already: LangGraph has all calls of a turn answered, or none."""
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
+            return message
+        if _holds(message, call_id):
+            return None
+    return None
+
+
+def turn_of(messages: Sequence[Any], call_id: str | None) -> int:
+    """Where the last message stands that holds the call; raises TranscriptError where there is none."""
+    for at in range(len(messages) - 1, -1, -1):
+        if _holds(messages[at], call_id):
+            return at
+    raise TranscriptError("messages: the state holds no AIMessage with the call that is to be answered")
+
+
+def _holds(message: Any, call_id: str | None) -> bool:
+    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
+
+
 def _calls(message: AIMessage, at: int) -> list[Call]:
     calls: list[Call] = []
     for number, call in enumerate(message.tool_calls):
@@ -108,7 +136,7 @@ def _calls(message: AIMessage, at: int) -> list[Call]:
     return calls
 
 
-def _recorded(message: ToolMessage) -> str | None:
+def _receipt_text(message: ToolMessage) -> str | None:
     """The receipt in the record's hidden part, or else the record's one text."""
     artifact = message.artifact
     hidden = artifact.get(RECEIPT) if type(artifact) is dict else None

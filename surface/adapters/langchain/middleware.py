@@ -10,9 +10,7 @@ execution of the graph: a new input starts a new run, whatever resumes the old o
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection
 from typing import Annotated, Any, NotRequired, cast
 from uuid import uuid4
 
@@ -24,39 +22,27 @@ from langchain.agents.middleware.types import (
     PrivateStateAttr,
     hook_config,
 )
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
-from surface.adapters.langchain_advertising import advertised, refuse_another
-from surface.adapters.langchain_calls import Answered, GatedCall
-from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool, LangChainMessages, closed_tool
-from surface.adapters.langchain_steps import PreparedSteps
-from surface.adapters.langchain_tools import ClosedDirectTool, langchain_tool, native_tool
-from surface.adapters.langgraph_journal import Journal, is_kept
+from surface.adapters.langchain.advertising import advertised, refuse_another
+from surface.adapters.langchain.attempts import Attempts
+from surface.adapters.langchain.calls import Answered, GatedCall
+from surface.adapters.langchain.messages import ClosedTool, LangChainMessages, closed_tool, left_open, recorded, turn_of
+from surface.adapters.langchain.steps import PreparedSteps
+from surface.adapters.langchain.tools import ClosedDirectTool, native_tool
 from surface.adapters.sync_bridge import run_aside, run_blocking
 from surface.catalog_rules import shown
 from surface.controller import DeferredAgentToolSurface
-from surface.errors import ConfigurationError, TranscriptError
+from surface.errors import ConfigurationError
 from surface.mounted_run import MountedRun, Pins
 from surface.prepared_step import PrepareStep
 from surface.registry import CheckedSurface
-from surface.transcript import Call
 
 UNNAMED_RUN = "unnamed-run"
 """The run of a graph that was already under way when the middleware came into it."""
-_REMEMBERED = 10_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attempt:
-    """What is known when a call begins."""
-
-    unseen: bool
-    """Whether it may not run twice, and this process does not know that it has not run."""
-    journal: Journal | None
-    """What a checkpointer knows of it."""
 
 
 OfRuntime = Callable[[Any], str]
@@ -104,8 +90,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         self._pins = pins
         self._prepare_step = prepare_step
         self._steps = PreparedSteps()
-        self._seen: dict[tuple[str, str], None] = {}
-        """Calls (run id, call id) that this process saw a model write, or an attempt at which it saw raise."""
+        self._attempts = Attempts()
         self._id = uuid4().hex
         registered = _registered(
             [controller.registry.surface(surface)]
@@ -117,7 +102,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
     @hook_config(can_jump_to=["tools"])
     def before_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:
         """Names the run, and has calls of the surface answered that the input left open at its end."""
-        left = _left_open(state["messages"])
+        left = left_open(state["messages"])
         update: dict[str, Any] = {"toolsurface_found": [call.id for call in left]}
         if left:
             surface = self._mount(state, runtime).surface
@@ -138,7 +123,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         """Advertises the active tools."""
         refuse_another(request.tools, self._id)
         run = self._mount(request.state, request.runtime)
-        return self._heard(run, handler(run_blocking(advertised(run, request, self._steps))))
+        return self._attempts.heard(run, handler(run_blocking(advertised(run, request, self._steps))))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -146,7 +131,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         """Advertises the active tools."""
         refuse_another(request.tools, self._id)
         run = self._mount(request.state, request.runtime)
-        return self._heard(run, await handler(await advertised(run, request, self._steps)))
+        return self._attempts.heard(run, await handler(await advertised(run, request, self._steps)))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Answered:
         """Answers a call of the catalog, or lets it through where it is active."""
@@ -159,7 +144,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         async def execute(supplied: ToolCallRequest) -> Any:
             return await run_aside(lambda: handler(supplied))
 
-        with self._attempt(gated) as attempt:
+        with self._attempts.of(gated) as attempt:
             restarted = attempt.unseen
             if attempt.journal is not None:
                 restarted = attempt.journal.begin() and restarted
@@ -182,7 +167,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
             return cast("Answered", gated or await handler(request))
         if gated.inactive:
             return await gated.answer()
-        with self._attempt(gated) as attempt:
+        with self._attempts.of(gated) as attempt:
             restarted = attempt.unseen
             if attempt.journal is not None:
                 restarted = await attempt.journal.abegin() and restarted
@@ -212,10 +197,10 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         run = self._mount(request.state, request.runtime)
         ours = name in run.surface.catalog or request.tool is None or isinstance(request.tool, ClosedTool)
         messages = request.state["messages"]
-        answered = _recorded(messages, call_id)
+        answered = recorded(messages, call_id)
         if answered is not None or not ours:
             return answered
-        at = _turn_of(messages, call_id)
+        at = turn_of(messages, call_id)
         known = self._steps.of(run, messages[:at])
         turn = await run.open_turn(messages[: at + 1] if known is None else messages[at : at + 1], after=known)
         if turn.name_of(str(call_id)) != name:
@@ -226,40 +211,6 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
                 "rejects the call and says which tool to call"
             )
         return GatedCall(turn=turn, request=request, call_id=str(call_id), name=name)
-
-    @contextmanager
-    def _attempt(self, gated: GatedCall) -> Iterator[_Attempt]:
-        """One attempt at a call.
-
-        The process knows of it again once it has seen it fail. After a success the messages are to tell of it: where
-        the answer is lost on its way there, the call may not run a second time.
-        """
-        seen = (gated.run_id, gated.call_id) in self._seen
-        self._seen.pop((gated.run_id, gated.call_id), None)
-        if not gated.runs or gated.repeatable:
-            yield _Attempt(unseen=False, journal=None)
-            return
-        try:
-            runtime = gated.request.runtime
-            if gated.call_id in gated.request.state.get("toolsurface_found", ()):
-                yield _Attempt(unseen=not seen, journal=None)
-            else:
-                # Without a checkpointer no graph outlives its process: nothing but the input is older than this one.
-                yield _Attempt(unseen=not seen and is_kept(runtime), journal=Journal.of(runtime, gated.call_id))
-        except Exception:
-            self._see(gated.run_id, gated.call_id)
-            raise
-
-    def _heard(self, run: MountedRun, response: ModelResponse[Any]) -> ModelResponse[Any]:
-        for message in response.result:
-            for call in message.tool_calls if isinstance(message, AIMessage) else ():
-                self._see(run.calls.run_id, str(call["id"]))
-        return response
-
-    def _see(self, run_id: str, call_id: str) -> None:
-        self._seen[run_id, call_id] = None
-        while len(self._seen) > _REMEMBERED:
-            self._seen.pop(next(iter(self._seen)), None)
 
 
 def _registered(surfaces: Collection[CheckedSurface]) -> list[BaseTool]:
@@ -280,41 +231,7 @@ def _registered(surfaces: Collection[CheckedSurface]) -> list[BaseTool]:
     return list(tools.values())
 
 
-def _left_open(messages: Sequence[Any]) -> list[Call]:
-    """The calls that the messages end with, unanswered."""
-    step = LANGCHAIN_MESSAGES.read(messages).steps[-1:]
-    return [] if not step or step[0].passed_over else list(step[0].unanswered)
-
-
-def _recorded(messages: Sequence[Any], call_id: str | None) -> ToolMessage | None:
-    """What answers the call already: LangGraph has all calls of a turn answered, or none."""
-    for message in reversed(messages):
-        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
-            return message
-        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
-            return None
-    return None
-
-
-def _turn_of(messages: Sequence[Any], call_id: str | None) -> int:
-    for at in range(len(messages) - 1, -1, -1):
-        message = messages[at]
-        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
-            return at
-    raise TranscriptError("messages: the state holds no AIMessage with the call that is to be answered")
-
-
 def _raised(answered: Answered | GraphBubbleUp) -> Answered:
     if isinstance(answered, GraphBubbleUp):
         raise answered
     return answered
-
-
-__all__ = [
-    "LANGCHAIN_MESSAGES",
-    "UNNAMED_RUN",
-    "DeferredTools",
-    "DeferredToolsState",
-    "LangChainMessages",
-    "langchain_tool",
-]

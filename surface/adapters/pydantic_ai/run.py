@@ -18,11 +18,11 @@ from pydantic_ai.messages import InstructionPart, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-from surface.adapters.pydantic_ai_arguments import ANYTHING, as_written
-from surface.adapters.pydantic_ai_journal import ON_PURPOSE, JournaledCall, Outcome, Raised, RunJournal, digest
-from surface.adapters.pydantic_ai_messages import tool_return
-from surface.adapters.pydantic_ai_offers import CONFLICT_HINT, GatedTool, OwnEntry, OwnToolsets, own_entry
-from surface.adapters.pydantic_ai_reading import Reading, RunMessages, number_of
+from surface.adapters.pydantic_ai.arguments import ANYTHING, as_written
+from surface.adapters.pydantic_ai.journal import ON_PURPOSE, JournaledCall, Outcome, Raised, RunJournal, digest
+from surface.adapters.pydantic_ai.messages import tool_return
+from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, GatedTool, OwnEntry, OwnToolsets, own_entry
+from surface.adapters.pydantic_ai.reading import Reading, RunMessages, number_of
 from surface.call import CallAnswer, CallContext, settle
 from surface.call import Outcome as Code
 from surface.errors import ConfigurationError, TranscriptError

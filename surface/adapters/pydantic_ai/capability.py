@@ -1,4 +1,4 @@
-"""Deferred tools in a pydantic-ai agent (extra ``pydantic-ai``).
+"""Deferred tools in a pydantic-ai agent.
 
     controller = create_deferred_agent_tool_surface(
         application="shop", surfaces=[Surface(key="clerk", tools=catalog_tools(refund))], dialect=PYDANTIC_AI
@@ -29,24 +29,13 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-from surface.adapters.pydantic_ai_journal import Journal, RunJournal
-from surface.adapters.pydantic_ai_messages import PYDANTIC_AI, PydanticAIMessages
-from surface.adapters.pydantic_ai_offers import CONFLICT_HINT, OwnToolsets, Replaced, entered, standing
-from surface.adapters.pydantic_ai_run import RunToolset
-from surface.adapters.pydantic_ai_tools import catalog_tools, listed_tools
+from surface.adapters.pydantic_ai.journal import Journal, RunJournal
+from surface.adapters.pydantic_ai.messages import PYDANTIC_AI
+from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, OwnToolsets, Replaced, entered, standing
+from surface.adapters.pydantic_ai.run import RunToolset
 from surface.controller import DeferredAgentToolSurface
 from surface.errors import ConfigurationError
 from surface.mounted_run import Pins
-
-__all__ = [
-    "PYDANTIC_AI",
-    "DeferredTools",
-    "DeferredToolset",
-    "Journal",
-    "PydanticAIMessages",
-    "catalog_tools",
-    "listed_tools",
-]
 
 FromRun = str | Callable[[RunContext[Any]], str]
 """A value, or what gives it for a run: it gets the `RunContext`, whose `deps` are the application's."""

@@ -18,8 +18,8 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from pydantic import BaseModel, ConfigDict
 
-from surface.adapters.langchain_messages import LANGCHAIN_MESSAGES, ClosedTool
-from surface.adapters.langchain_tools import native_tool
+from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, ClosedTool
+from surface.adapters.langchain.tools import native_tool
 from surface.adapters.sync_bridge import run_blocking
 from surface.call import CallAnswer, CallContext, Outcome
 from surface.execution import Passed

@@ -1,0 +1,24 @@
+"""Deferred tools for agents of LangChain, LangGraph and deepagents (extra ``langchain``): what an application imports.
+
+middleware    one agent's, with its hooks around models and calls
+advertising   what a model request shows
+calls         one call behind the gate, and how the tool node answers it
+attempts      whether a call may run again
+journal       what a checkpointer knows of a call's beginning
+steps         the steps that this process prepared last
+messages      the dialect
+tools         tools written for LangChain, in a catalog as they are
+"""
+
+from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, LangChainMessages
+from surface.adapters.langchain.middleware import UNNAMED_RUN, DeferredTools, DeferredToolsState
+from surface.adapters.langchain.tools import langchain_tool
+
+__all__ = [
+    "LANGCHAIN_MESSAGES",
+    "UNNAMED_RUN",
+    "DeferredTools",
+    "DeferredToolsState",
+    "LangChainMessages",
+    "langchain_tool",
+]

@@ -1,0 +1,26 @@
+"""Deferred tools for agents of pydantic-ai (extra ``pydantic-ai``): what an application imports.
+
+capability    what an agent is given, and the toolset it brings
+run           that toolset in one run: advertises, and is the gate
+offers        what a step offers, the toolsets behind a surface among it
+reading       the messages of a run, read once
+journal       the record a durable engine keeps of a call
+arguments     arguments as the model wrote them
+messages      the dialect
+tools         tools written for pydantic-ai, in a catalog as they are
+"""
+
+from surface.adapters.pydantic_ai.capability import DeferredTools, DeferredToolset
+from surface.adapters.pydantic_ai.journal import Journal
+from surface.adapters.pydantic_ai.messages import PYDANTIC_AI, PydanticAIMessages
+from surface.adapters.pydantic_ai.tools import catalog_tools, listed_tools
+
+__all__ = [
+    "PYDANTIC_AI",
+    "DeferredTools",
+    "DeferredToolset",
+    "Journal",
+    "PydanticAIMessages",
+    "catalog_tools",
+    "listed_tools",
+]
