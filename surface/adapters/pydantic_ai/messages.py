@@ -113,7 +113,7 @@ def _read_answer(part: Any, builder: TranscriptBuilder) -> None:
 def receipt_text(part: ToolReturnPart) -> str | None:
     """Where a receipt could be: in the hidden part, else in a content that is one text."""
     metadata = part.metadata
-    hidden = metadata.get(HIDDEN) if isinstance(metadata, dict | Mapping) else None
+    hidden = metadata.get(HIDDEN) if metadata is not None and isinstance(metadata, Mapping) else None
     if isinstance(hidden, str):
         return hidden
     return part.content if isinstance(part.content, str) else None
