@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from typing import Final, TypeAlias
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -76,9 +77,19 @@ def known_caller(request: Request) -> Grant:
     return caller
 
 
-async def spend_more(request: Request, queries: int) -> None:
-    """Counts further queries of this request against its caller's rate; HTTPException 429 where it has no more."""
-    await _spend(request.scope, known_caller(request), queries)
+async def spend_batch(request: Request, queries: int) -> None:
+    """Counts all queries of this request, the first of which the door counted, against its caller's rate.
+
+    Raises RequestValidationError for `queries` where the rate never allows so many at once, however long one waits, and
+    HTTPException 429 where it has no more now.
+    """
+    caller = known_caller(request)
+    rates: Rates | None = request.scope[_RATES]
+    rate = None if rates is None else rates.rate_of(caller)
+    if rate is not None and queries > rate.amount:
+        told = f"this key's rate is {rate}: send at most {rate.amount} at once"
+        raise RequestValidationError([{"type": "too_many_for_rate", "loc": ("body", "queries"), "msg": told}])
+    await _spend(request.scope, caller, queries - 1)
 
 
 async def _spend(scope: Scope, caller: Grant, queries: int) -> None:

@@ -43,9 +43,13 @@ class Rates:
         self._tell = tell
         self._failing = False
 
+    def rate_of(self, caller: Grant) -> Rate | None:
+        """The rate of this caller, whose `amount` is the most it may ever ask at once; None: no limit."""
+        return caller.rate or self._usual
+
     async def spend(self, caller: Grant, queries: int) -> int | None:
         """None where the caller may ask this; else the whole seconds after which it is worth asking again."""
-        rate = caller.rate or self._usual
+        rate = self.rate_of(caller)
         if rate is None:
             return None
         item = RateLimitItemPerSecond(rate.amount, rate.seconds, namespace="toolsurface")

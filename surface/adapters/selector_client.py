@@ -20,7 +20,8 @@ Rules kept here:
 1. One timeout over everything, and each request carries what is left of it, so that the service drops work that nobody
    waits for any more.
 2. One more try, inside that timeout: where a connection broke before an answer (a replica that ended), or where a 503
-   says after how long and that fits. Ranking changes nothing, so asking twice does no harm.
+   says after how long and that fits. After a 503 it waits up to `_SPREAD` longer, by chance, so that the clients of one
+   overloaded replica do not all come back at once. Ranking changes nothing, so asking twice does no harm.
 3. The key goes to the host of `base_url` and nowhere else: no redirect is followed.
 4. Threads and event loops may share a client: each loop has connections of its own.
 
@@ -32,6 +33,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import time
 from collections.abc import Callable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -55,8 +57,10 @@ CODES: Final = frozenset(
 )
 """Every code a `RankerUnavailable` from here can have."""
 
-# The service answered and is well; what it was asked for, or by whom, is at fault, and other surfaces may be fine.
-_ANSWERED: Final = frozenset({"unknown_surface", "index_unusable", "rejected", "unauthorised"})
+# The service answered and is well; what was asked, by whom or how often is at fault, and others may be fine.
+_ANSWERED: Final = frozenset({"unknown_surface", "index_unusable", "rejected", "unauthorised", "rate_limited"})
+_SPREAD: Final = 0.1
+"""Seconds; never more than half of what is left of the timeout after the pause that was asked for."""
 _BROKE: Final = (httpx2.NetworkError, httpx2.RemoteProtocolError)
 _LIMITS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=20)
 """Waiting for a place among our own connections must not read as the service's failure."""
@@ -78,8 +82,10 @@ class SelectorClient:
         breaker_failures: int = 5,
         breaker_cool_down: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
+        chance: Callable[[], float] = random.random,
     ) -> None:
-        """`base_url` may have a path; `timeout` and `breaker_cool_down` are seconds, `api_key` may be a signed token.
+        """`base_url` may have a path; `timeout` and `breaker_cool_down` are seconds, `api_key` may be a signed token;
+        `chance` gives numbers from 0 up to 1, for rule 2.
 
         Keep `timeout` below the deadline of the search: a call that its deadline cancels is no evidence against the
         service, so it never opens the breaker. A `client` given here (for TLS, proxies, headers) stays the caller's
@@ -96,6 +102,7 @@ class SelectorClient:
         self._headers = _headers(api_key)
         self._timeout = timeout
         self._given = client
+        self._chance = chance
         self._clients = LoopClients(_client)
         self._breaker = Breaker(failures=breaker_failures, cool_down=breaker_cool_down, clock=clock)
 
@@ -160,9 +167,10 @@ class SelectorClient:
             status, content, pause = await self._sent_once(client, url, body, until)
         except _BROKE:
             return (await self._sent_once(client, url, body, until))[:2]
-        if pause is None or pause >= until - asyncio.get_running_loop().time():
+        left = until - asyncio.get_running_loop().time()
+        if pause is None or pause >= left:
             return status, content
-        await asyncio.sleep(pause)
+        await asyncio.sleep(pause + self._chance() * min(_SPREAD, (left - pause) / 2))
         return (await self._sent_once(client, url, body, until))[:2]
 
     async def _sent_once(

@@ -267,13 +267,16 @@ async def test_repeated_failures_open_the_breaker_and_one_call_tries_after_the_c
         assert [await outcome() for _ in range(3)] == ["answered"] * 3
 
 
-async def test_answers_about_one_surface_do_not_open_the_breaker_for_the_others() -> None:
+@pytest.mark.parametrize(
+    ("status", "code"), [("404 Not Found", "unknown_surface"), ("429 Too Many Requests", "rate_limited")]
+)
+async def test_answers_about_one_surface_or_a_rate_do_not_open_the_breaker_for_all(status: str, code: str) -> None:
     async with (
-        _serving(_problem("404 Not Found", "unknown_surface")) as url,
+        _serving(_problem(status, code)) as url,
         SelectorClient(url, breaker_failures=1) as client,
     ):
         for _ in range(3):
-            with pytest.raises(RankerUnavailable, match="unknown_surface"):
+            with pytest.raises(RankerUnavailable, match=code):
                 await client.rank(ask("delete a file"))
 
 
@@ -390,6 +393,16 @@ async def test_each_try_carries_what_is_left_of_the_timeout() -> None:
         await client.rank(ask("delete a file"))
         first, second = script.deadlines()
         assert 0 < second <= first - 50 < 5_000
+
+
+async def test_the_try_after_a_503_is_spread_by_chance() -> None:
+    async with (
+        _scripted(_busy("0"), _replies()) as (url, script),
+        SelectorClient(url, timeout=5.0, chance=lambda: 1.0) as client,
+    ):
+        await client.rank(ask("delete a file"))
+        first, second = script.deadlines()
+        assert second <= first - 99
 
 
 async def test_a_timeout_beyond_what_the_service_takes_is_said_as_the_longest() -> None:

@@ -272,6 +272,31 @@ async def test_a_batch_counts_as_its_queries(library: Library, noting: Noting) -
     assert len(noting.asked) == 4
 
 
+async def test_a_batch_that_its_keys_rate_can_never_allow_is_told_the_most_that_it_may_hold(
+    library: Library, noting: Noting
+) -> None:
+    grants = {
+        "own": Grant(id="own", surfaces=EVERYTHING.surfaces, rate=Rate(amount=5, seconds=3_600)),
+        "usual": Grant(id="usual", surfaces=EVERYTHING.surfaces),
+    }
+    async with _limited(library, noting, grants, Rate(amount=3, seconds=60)) as client:
+        for key, rate, most in (("own", "5/hour", 5), ("usual", "3/minute", 3)):
+            refused = await _rank_batch(client, f"{APPLICATION}/{SURFACE}", key, queries=most + 1)
+            told = {"field": "queries", "problem": f"this key's rate is {rate}: send at most {most} at once"}
+            assert (refused.status_code, refused.json()["errors"]) == (422, [told])
+            assert "retry-after" not in refused.headers
+            # The request itself has counted as one.
+            allowed = await _rank_batch(client, f"{APPLICATION}/{SURFACE}", key, queries=most - 1)
+            assert allowed.status_code == 200
+        assert len(noting.asked) == 4 + 2
+
+
+async def test_a_batch_as_large_as_its_keys_rate_is_answered(library: Library, noting: Noting) -> None:
+    grants = {"a": Grant(id="a", surfaces=EVERYTHING.surfaces, rate=Rate(amount=5, seconds=3_600))}
+    async with _limited(library, noting, grants, None) as client:
+        assert (await _rank_batch(client, f"{APPLICATION}/{SURFACE}", "a", queries=5)).status_code == 200
+
+
 async def test_without_a_rate_nothing_is_counted(library: Library, noting: Noting) -> None:
     grants = {"a": Grant(id="a", surfaces=EVERYTHING.surfaces)}
     async with _limited(library, noting, grants, None) as client:

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from fastapi import APIRouter, Request
 
-from selector.adapters.door import known_caller, spend_more
+from selector.adapters.door import known_caller, spend_batch
 from selector.adapters.edge import place_of
 from selector.adapters.openapi import problems
 from selector.ports import BatchRanker
@@ -41,7 +41,7 @@ def ranking_routes(ranker: BatchRanker) -> APIRouter:
     @router.post("/rank-batch", responses=_PROBLEMS)
     async def rank_batch(application: str, surface: str, body: RankBatchBody, request: Request) -> RankBatchReply:
         """The tools of a surface for each of several queries, in order; one that cannot be answered refuses all."""
-        await spend_more(request, len(body.queries) - 1)
+        await spend_batch(request, len(body.queries))
         asked = [asked_of(request, application, surface, body, query) for query in body.queries]
         return RankBatchReply(replies=await answered(ranker.rank_many(asked)))
 
