@@ -4,9 +4,10 @@ Rules kept here:
 
 1. The store's active release decides which surfaces there are; a surface it does not name is gone.
 2. All surfaces of a release switch together or not at all. A refresh opens every version of it beside those that serve,
-   and then swaps one reference; readers see one immutable mapping.
+   and then swaps one reference; readers see one immutable mapping. No application waits for another's to be opened.
 3. A release with a version that is damaged, was built with another model, or does not fit in memory is refused as a
-   whole: the release before stays in force, and `served` says why. What is bad is tried again, ever less often.
+   whole: the release before stays in force, and `served` says why. What is bad is tried again, ever less often. So is
+   a version whose opening fails in a way that nobody foresaw: it stops no other application.
 4. Where nothing was in force before, the good surfaces of such a release serve and the bad ones are refused by name:
    nothing is replaced, so nothing is mixed, and a replica that restarts during a bad deploy still answers.
 5. The version that was replaced keeps answering agents of the previous deploy, which ask by their catalog's digest.
@@ -26,13 +27,14 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from indexer.artefact import Artefact, IndexManifest
-from indexer.errors import ArtefactError, IndexerError, StoreError
+from indexer.errors import ArtefactError, IndexerError
 from indexer.index import SurfaceIndex
 from indexer.ports import ArtefactStore
 from indexer.release import Release
-from selector.errors import ModelMismatchError, SelectorError, TooLargeError
+from selector.errors import ModelMismatchError, SelectorError
 from selector.following import follow
 from selector.open_versions import OpenVersions, Residency
+from selector.refusals import in_words, refusal_of
 from selector.served import (
     NOTHING,
     Change,
@@ -153,7 +155,6 @@ class Library:
         with self._refreshing:
             self._open.forgive()
             before, unreadable = self._served, dict[str, str]()
-            after = dict(before)
             try:
                 applications: Sequence[str] = self._store.applications()
             except IndexerError as error:
@@ -161,14 +162,12 @@ class Library:
             for application in applications:
                 try:
                     release = self._store.active(application)
-                except IndexerError as error:
-                    unreadable[application] = str(error)
-                    continue
-                if release is not None:
-                    after[application] = self._follow_release(release, before.get(application))
-            self._served = MappingProxyType(after)
+                except Exception as error:  # noqa: BLE001 - the other applications do not stop for it
+                    unreadable[application] = in_words(error)
+                else:
+                    self._switch(application, release)
             self._let_go(before)
-            changes = [*news_of_store(self._unreadable, unreadable), *news(before, after)]
+            changes = [*news_of_store(self._unreadable, unreadable), *news(before, self._served)]
             self._unreadable = MappingProxyType(unreadable)
             if not unreadable:
                 self._refreshes += 1
@@ -182,6 +181,13 @@ class Library:
             return (_of_store(f"the refresh failed with {name}; what was served is still served"),)
 
         await follow(self.refresh, every=every, tell=tell, failed=failed)
+
+    def _switch(self, application: str, release: Release | None) -> None:
+        """Serves at once what is to be served of an application now."""
+        before = self._served.get(application)
+        after = self._follow_release(release, before) if release is not None else before
+        if after is not None and after is not before:
+            self._served = MappingProxyType({**self._served, application: after})
 
     def _follow_release(self, release: Release, before: ServedApplication | None) -> ServedApplication:
         in_force = before is not None and before.release == release.id
@@ -214,8 +220,8 @@ class Library:
             older = before.replaced.get(surface) if before is not None else None
             try:
                 attempt.good[surface] = self._proved(release, surface, had, older)
-            except (IndexerError, SelectorError) as error:
-                refused[surface] = _refusal(error)
+            except Exception as error:  # noqa: BLE001 - the other applications do not stop for it
+                refused[surface] = refusal_of(error, surface=surface)
         return refused
 
     def _proved(
@@ -259,12 +265,6 @@ def _keys(served: Served, *parts: Literal["active", "replaced"]) -> set[VersionK
     chosen = parts or ("active", "replaced")
     mappings = (getattr(application, part) for application in served.values() for part in chosen)
     return {version.key for mapping in mappings for version in mapping.values()}
-
-
-def _refusal(error: Exception) -> Refusal:
-    kinds = {ModelMismatchError: "model_mismatch", StoreError: "unreadable", TooLargeError: "too_large"}
-    code = next((code for kind, code in kinds.items() if isinstance(error, kind)), "damaged")
-    return Refusal(code=code, detail=str(error))
 
 
 def _of_store(detail: str) -> Change:

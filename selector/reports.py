@@ -20,6 +20,7 @@ _TOLD: Final = {
     "model_mismatch": "its index was built with another model; the operator of the service sees which",
     "unreadable": "its index cannot be read now; it is tried again",
     "too_large": "its index does not fit in memory; the operator of the service sees by how much",
+    "failed": "its index cannot be opened; the operator of the service sees how, and it is tried again",
     "release_refused": "its release is refused, as a release is served whole or not at all",
 }
 

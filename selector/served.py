@@ -42,7 +42,7 @@ class Refusal:
     """Why a surface of the store's active release is not served as that release says."""
 
     code: str
-    """`damaged`, `model_mismatch`, `unreadable`, `too_large`; or `release_refused` where only a neighbour is bad."""
+    """`damaged`, `model_mismatch`, `unreadable`, `too_large`, `failed`; `release_refused`: only a neighbour is bad."""
     detail: str
     """A sentence for the operator: what is wrong and what mends it."""
 

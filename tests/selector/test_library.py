@@ -12,6 +12,7 @@ from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.usual_index import open_artefact
 from indexer.artefact import Artefact
 from indexer.errors import StoreError
+from indexer.index import SurfaceIndex
 from indexer.memory_store import MemoryStore
 from indexer.release import Release
 from models.hashing import HashingEmbedder
@@ -201,6 +202,86 @@ def test_an_index_of_another_model_is_refused_by_name() -> None:
     assert library.served[APPLICATION].refused[SURFACE].code == "model_mismatch"
 
 
+class _Surprising:
+    """Opens as usual, but for the versions of one application and surface."""
+
+    def __init__(self, error: Exception, *, application: str, surface: str) -> None:
+        self.error: Exception | None = error
+        self._place = (application, surface)
+
+    def __call__(self, artefact: Artefact) -> SurfaceIndex:
+        if self.error is not None and (artefact.manifest.application, artefact.manifest.surface) == self._place:
+            raise self.error
+        return open_artefact(artefact)
+
+
+@pytest.mark.parametrize("error", [MemoryError("s3cret-marker"), KeyError("s3cret-marker")], ids=["memory", "key"])
+@pytest.mark.parametrize("served_before", [False, True])
+def test_an_error_nobody_foresaw_refuses_one_release_whole_and_every_other_application_switches(
+    error: Exception, *, served_before: bool
+) -> None:
+    store, opener = MemoryStore(), _Surprising(error, application="b", surface="writer")
+    library = Library(store=store, open_artefact=opener, model=HashingEmbedder().manifest.identity)
+    if served_before:
+        opener.error = None
+        for application in ("a", "b", "c"):
+            put(store, {SURFACE: ONE, "writer": ONE}, application=application)
+        library.refresh()
+        opener.error = error
+    for application in ("a", "b", "c"):
+        put(store, {SURFACE: TWO, "writer": TWO}, application=application)
+
+    changes = library.refresh()
+    for application in ("a", "c"):
+        assert _names(library, application=application) == _names(library, "writer", application=application)
+        assert _names(library, application=application) == ("b_tool",)
+        assert not library.served[application].refused
+    refusal = library.served["b"].refused["writer"]
+    assert refusal.code == "failed"
+    assert type(error).__name__ in refusal.detail
+    assert not any("s3cret-marker" in change.detail for change in changes)
+    assert _said(change for change in changes if change.application == "b") >= {("refused", "writer")}
+    if served_before:
+        assert library.served["b"].refused_release is not None
+        assert _names(library, application="b") == _names(library, "writer", application="b") == ("a_tool",)
+    else:
+        assert _names(library, application="b") == ("b_tool",)
+    assert library.refresh() == ()
+
+    opener.error = None
+    mended = [change for _ in range(5) for change in library.refresh()]
+    assert {change.application for change in mended} == {"b"}
+    assert _names(library, "writer", application="b") == _names(library, application="b") == ("b_tool",)
+    assert not library.served["b"].refused
+
+
+def test_an_application_is_served_before_the_next_one_is_opened() -> None:
+    store, seen = MemoryStore(), list[dict[str, tuple[str, ...]]]()
+
+    def opener(artefact: Artefact) -> SurfaceIndex:
+        seen.append({name: tuple(served.active) for name, served in library.served.items()})
+        return open_artefact(artefact)
+
+    library = Library(store=store, open_artefact=opener, model=HashingEmbedder().manifest.identity)
+    for application in ("a", "b"):
+        put(store, {SURFACE: ONE, "writer": TWO}, application=application)
+    library.refresh()
+    whole = {"a": (SURFACE, "writer")}
+    assert seen == [{}, {}, whole, whole]
+
+
+def test_a_pointer_that_fails_in_a_way_nobody_foresaw_is_that_applications_alone() -> None:
+    store = _FailingStore()
+    library = library_over(store)
+    for application in ("a", "b"):
+        put(store, {SURFACE: ONE}, application=application)
+    store.surprising = "a"
+    library.refresh()
+    assert list(library.served) == ["b"]
+    assert "LookupError" in library.unreadable["a"]
+    assert "s3cret-marker" not in library.unreadable["a"]
+
+
 class _CountingStore(DirectoryStore):
     """Counts what is read of it."""
 
@@ -219,6 +300,7 @@ class _FailingStore(MemoryStore):
         self.down = False
         self.pointer_down = False
         self.surprise: Exception | None = None
+        self.surprising: str | None = None
 
     def applications(self) -> tuple[str, ...]:
         if self.surprise is not None:
@@ -230,6 +312,8 @@ class _FailingStore(MemoryStore):
     def active(self, application: str) -> Release | None:
         if self.pointer_down:
             raise StoreError("the pointer cannot be read")
+        if application == self.surprising:
+            raise LookupError("s3cret-marker")
         return super().active(application)
 
 

@@ -18,7 +18,7 @@ from selector.served import Refusal, ServedApplication, ServedVersion
 from tests.selector.builders import APPLICATION, TOOLS, library_over, put
 
 ADDRESS = "redis://vault.example:6379"
-CODES = ("damaged", "model_mismatch", "unreadable", "too_large", "release_refused")
+CODES = ("damaged", "model_mismatch", "unreadable", "too_large", "failed", "release_refused")
 
 
 class _HalfReadable(MemoryStore):
