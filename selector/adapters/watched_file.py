@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from selector.adapters.regular_file import read_regular
 from selector.errors import AccessError
 from selector.following import follow
 
@@ -67,8 +68,7 @@ class WatchedFile(Generic[T]):
 
     def _read(self) -> bytes:
         try:
-            with self._path.open("rb") as file:
-                content = file.read(self._max_bytes + 1)
+            content = read_regular(self._path, ceiling=self._max_bytes)
         except OSError as error:
             reason = error.strerror or "cannot be read"
             raise AccessError(f"{self._argument}: {self._path}: {reason}") from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from indexer.adapters.opening import PASSWORD_VARIABLE, names_redis
 from selector.adapters.memory_cache import MemoryRankingCache
+from selector.adapters.regular_file import read_regular
 from selector.commands.memory import size
 from selector.layered_cache import LayeredRankingCache
 from selector.ports import RankingCache
@@ -109,8 +110,7 @@ def _secret(file: Path | None) -> bytes:
     if file is None:
         return secrets.token_bytes(32)
     try:
-        with file.open("rb") as opened:
-            secret = opened.read(MOST_SECRET + 1)
+        secret = read_regular(file, ceiling=MOST_SECRET)
     except OSError as error:
         raise WrongUseError(f"--cache-key-file: {file}: {error.strerror or 'cannot be read'}") from error
     if not LEAST_SECRET <= len(secret) <= MOST_SECRET:

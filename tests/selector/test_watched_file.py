@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from threading import Semaphore
 
@@ -54,6 +57,47 @@ def test_a_bad_file_leaves_the_last_good_one_in_force_and_is_told_once(path: Pat
     path.write_text("1")
     assert "as it was before" in str(watched.refresh())
     assert watched.refresh() is None
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind(str(path))
+
+
+ODD = pytest.mark.parametrize(
+    "put_in_place",
+    [os.mkfifo, _socket, Path.mkdir, lambda path: path.symlink_to("/dev/zero")],
+    ids=["a pipe", "a socket", "a folder", "a device"],
+)
+
+
+@ODD
+def test_what_is_no_regular_file_is_refused_without_waiting_for_it(
+    put_in_place: Callable[[Path], None], path: Path
+) -> None:
+    watched = _watched(path)
+    path.unlink()
+    put_in_place(path)
+    assert watched.refresh() == (
+        f"--number: {path}: is not a regular file; write it to one and name that; what was in force stays"
+    )
+    assert (watched.value, watched.refresh()) == (1, None)
+    with pytest.raises(AccessError, match="is not a regular file"):
+        _watched(path)
+
+
+async def test_a_pipe_in_the_place_of_the_file_holds_up_neither_the_following_nor_its_end(path: Path) -> None:
+    news = asyncio.Queue[str]()
+    watched = _watched(path)
+    os.mkfifo(path.parent / "pipe")
+    (path.parent / "pipe").replace(path)
+    following = asyncio.create_task(watched.follow(every=0.001, tell=news.put_nowait))
+    assert "is not a regular file" in await asyncio.wait_for(news.get(), 10)
+    _turned(path, "2")
+    assert "read again" in await asyncio.wait_for(news.get(), 10)
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(following, 10)
 
 
 def test_a_link_that_is_turned_is_seen(path: Path, tmp_path: Path) -> None:
