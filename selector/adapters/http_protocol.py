@@ -5,17 +5,21 @@ Rules kept here:
 1. The head of a request is there `patience` seconds after the connection or its first byte, and its body as long
    after that, also one that nobody reads any more; else the connection ends, with a 408 where nothing was answered.
 2. Whoever asks and does not read is waited for `patience` seconds, and then the connection ends.
-3. What is no HTTP is answered with a problem document, which repeats nothing of it.
+3. What is no HTTP/1.0 or HTTP/1.1 is answered with a problem document, which repeats nothing of it, and with an id that
+   the log has too. A length beside a transfer encoding is no HTTP either (RFC 9112, 6.3): two readers of such a request
+   may disagree where it ends.
 4. A connection beyond the most that are served is marked: the edge answers its request with a 503. One beyond those by
    `_MARKED` is closed unread, so that there is always an end.
+5. A head has at most `MAX_HEAD_BYTES`, in however many pieces it comes.
 
-The size of a head is bounded by h11 (64 KiB), that of a body by the application.
+The size of a body is bounded by the application.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import sys
 from http import HTTPStatus
 from typing import Any, Final
@@ -24,7 +28,13 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from selector.adapters.edge import marked_crowded
+from selector.adapters.logs import REQUEST_ID, REQUEST_ID_HEADER, request_id
 from selector.adapters.problems import MEDIA_TYPE, problem_content
+
+LOG: Final = logging.getLogger("toolsurface.selector.access")
+
+MAX_HEAD_BYTES: Final = 65_536
+"""Of the request line and headers."""
 
 _AFTER_THE_APPLICATION: Final = 1.5
 """Times `patience`: a late body is answered by the application, where it still waits for it."""
@@ -37,6 +47,7 @@ _MALFORMED: Final = {
     408: ("request_timeout", "the request did not arrive whole in time; send it at once"),
     431: ("head_too_large", "the request line and headers are larger than this service reads; send fewer"),
     501: ("unknown_encoding", "a transfer encoding that this service does not know; send chunked, or a length"),
+    505: ("unknown_version", "a version of HTTP that this service does not speak; send HTTP/1.1"),
 }
 
 
@@ -51,6 +62,26 @@ def bounded(*, patience: float, most: int) -> type[BoundedProtocol]:
     return Bounded
 
 
+class _StrictConnection(h11.Connection):
+    """h11's reading of requests, which lets pass what rules 3 and 5 refuse."""
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
+        """The next event; RemoteProtocolError for a head that is refused."""
+        if self.their_state is not h11.IDLE:
+            return super().next_event()
+        before = len(self.trailing_data[0])
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            if before - len(self.trailing_data[0]) > MAX_HEAD_BYTES:
+                raise h11.RemoteProtocolError("head too long", error_status_hint=431)
+            if event.http_version not in {b"1.0", b"1.1"}:
+                raise h11.RemoteProtocolError("unknown version", error_status_hint=505)
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and (b"content-length" in names or event.http_version == b"1.0"):
+                raise h11.RemoteProtocolError("two readings of where the body ends")
+        return event
+
+
 class BoundedProtocol(H11Protocol):
     """uvicorn's protocol, with the rules above."""
 
@@ -61,6 +92,7 @@ class BoundedProtocol(H11Protocol):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.conn = _StrictConnection(h11.SERVER, MAX_HEAD_BYTES)
         self._late: asyncio.TimerHandle | None = None
         self._waits_for: object = None
         self._unread: asyncio.TimerHandle | None = None
@@ -137,11 +169,16 @@ class BoundedProtocol(H11Protocol):
             self.transport.abort()
             return
         code, detail = _MALFORMED[status]
+        identity = request_id(None)
+        before = REQUEST_ID.set(identity)
+        LOG.info("- - %d %s", status, code)
+        REQUEST_ID.reset(before)
         content = json.dumps(problem_content(status, code=code, detail=detail)).encode()
         headers = [
             ("content-type", MEDIA_TYPE),
             ("content-length", str(len(content))),
             ("connection", "close"),
+            (REQUEST_ID_HEADER, identity),
         ]
         reason = HTTPStatus(status).phrase.encode()
         for event in (

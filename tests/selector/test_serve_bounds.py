@@ -153,6 +153,10 @@ async def test_whoever_asks_and_does_not_read_is_let_go(server: ServerProcess) -
         (b"GET / HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n", (400, "invalid_request")),
         (b"GET / HTTP/1.1\r\nhost: x\r\nx: a\x00b\r\n\r\n", (400, "invalid_request")),
         (_head("content-length: 2"), (400, "invalid_request")),
+        (_head("transfer-encoding: chunked") + b"0\r\n\r\n", (400, "invalid_request")),
+        (b"POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", (400, "invalid_request")),
+        (b"GET /health/live HTTP/1.2\r\nhost: x\r\n\r\n", (505, "unknown_version")),
+        (b"GET /health/live HTTP/1.1\r\nhost: x\r\nx: " + b"a" * 66_000 + b"\r\n\r\n", (431, "head_too_large")),
         (_head("transfer-encoding: gzip").replace(b"content-length: 1000\r\n", b""), (501, "unknown_encoding")),
         (b"GET /health/live HTTP/1.1\r\nhost: x\r\nx: " + b"a" * 70_000, (431, "head_too_large")),
         (b"GET /health/live HTTP/1.1\r\nhost: x\r\n" + b"a: b\r\n" * 20_000, (431, "head_too_large")),
@@ -162,14 +166,21 @@ async def test_whoever_asks_and_does_not_read_is_let_go(server: ServerProcess) -
             (400, "invalid_request"),
         ),
     ],
-    ids=["bytes", "no host", "header", "NUL", "two lengths", "encoding", "large", "many", "path", "chunk"],
+    ids=[
+        *("bytes", "no host", "header", "NUL", "two lengths", "length and chunks", "chunks in 1.0", "version"),
+        *("large and whole", "encoding", "large", "many", "path", "chunk"),
+    ],
 )
 def test_what_is_no_http_is_answered_with_a_problem_document(
     server: ServerProcess, sent: bytes, told: tuple[int, str]
 ) -> None:
     with _connected(server) as connection:
         connection.sendall(sent)
-        assert _status(_rest(connection)) == told
+        answer = _rest(connection)
+    assert _status(answer) == told
+    identity = re.search(rb"\r\nx-request-id: ([0-9a-f]{32})\r\n", answer)
+    assert identity is not None
+    assert f"{told[0]} {told[1]} request={identity[1].decode()}" in server.log.read_text()
 
 
 @pytest.mark.parametrize(
