@@ -55,14 +55,25 @@ class ApplicationHealth:
         return self.problem is None and all(one.sound for one in self.releases)
 
 
+LOST = "has no ledger, though something of it is here: it was lost, or its first deploy never ended; deploy again"
+
+
+def applications_of(store: ArtefactStore) -> list[str]:
+    """What there is to look at: every application that is served, or of which the store has lost the ledger."""
+    return sorted({*store.applications(), *store.without_ledger()})
+
+
 def health_of(store: ArtefactStore, application: str, *, all_releases: bool = False) -> ApplicationHealth:
     """Reads the active release, or every kept one, and checks all of it; raises nothing that a store raises."""
     try:
         ledger = store.ledger(application)
+        lost = ledger.active is None and application in store.without_ledger()
     except (ArtefactError, StoreError) as error:
         return ApplicationHealth(application=application, problem=str(error))
     if ledger.active is None:
-        return ApplicationHealth(application=application, ledger=ledger, problem="has no active release")
+        return ApplicationHealth(
+            application=application, ledger=ledger, problem=LOST if lost else "has no active release"
+        )
     looked_at = ledger.releases if all_releases else ledger.releases[:1]
     return ApplicationHealth(
         application=application, ledger=ledger, releases=tuple(_release_health(store, one) for one in looked_at)

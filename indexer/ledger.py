@@ -15,6 +15,7 @@ Rules kept here:
 3. Order is the order of the lines, never of the clocks: a clock that jumps changes what a line says, not what is
    active.
 4. It does not grow for ever: the oldest lines and releases are forgotten.
+5. Its bytes say what the digest of the rest is, so a name or a moment that was changed in it is found by every reader.
 
 Not done here: where a ledger is kept, and where the bytes are (`ports.ArtefactStore`).
 """
@@ -33,7 +34,7 @@ from indexer.artefact import IndexManifest, Line
 from indexer.errors import ActivationConflictError, ArtefactError, NotPublishedError, StoreError
 from indexer.release import Release, Version
 from indexer.stored_model import read_stored
-from surface.canonical import canonical_bytes
+from surface.canonical import canonical_bytes, digest
 from surface.identity import is_key
 from surface.protocol import Key
 
@@ -246,14 +247,35 @@ class Ledger(BaseModel):
         )
 
     def to_bytes(self) -> bytes:
-        """The canonical JSON of this ledger."""
-        plain = self.model_dump(mode="json", exclude={"releases"})
-        return canonical_bytes(plain | {"releases": [one.to_plain() for one in self.releases]})
+        """The canonical JSON of this ledger, and its own digest in it."""
+        plain = self._to_plain()
+        return canonical_bytes(plain | {"checksum": digest(plain)})
+
+    def _to_plain(self) -> dict[str, object]:
+        plain = self.model_dump(mode="json", include=set(Ledger.model_fields) - {"releases"})
+        return plain | {"releases": [one.to_plain() for one in self.releases]}
+
+
+class _Sealed(Ledger):
+    """A ledger as it is kept."""
+
+    checksum: Version | None = None
+    """The digest of everything else; None in a ledger from before there was one, until it is written again."""
+
+    def opened(self) -> Ledger:
+        return Ledger.model_construct(**{name: getattr(self, name) for name in Ledger.model_fields})
+
+    @property
+    def intact(self) -> bool:
+        return self.checksum is None or self.checksum == digest(self._to_plain())
 
 
 def read_ledger(data: bytes, *, application: str) -> Ledger:
     """The ledger that `data` holds; raises `ArtefactError`, and nothing else, naming the field."""
-    ledger = read_stored(Ledger, data, what="ledger")
+    sealed = read_stored(_Sealed, data, what="ledger")
+    if not sealed.intact:
+        raise ArtefactError("ledger: checksum: is not that of the rest; something in it was changed")
+    ledger = sealed.opened()
     if {ledger.application, *(one.application for one in ledger.releases)} != {application}:
         raise ArtefactError("ledger: application: is another one")
     active = ledger.active

@@ -26,6 +26,11 @@ class MemoryStore:
         with self._changed:
             return tuple(sorted(name for name, ledger in self._ledgers.items() if ledger.active is not None))
 
+    def without_ledger(self) -> tuple[str, ...]:
+        """Every application whose versions are here and whose ledger is not, sorted."""
+        with self._changed:
+            return tuple(sorted({name for name, *_ in self._artefacts} - self._ledgers.keys()))
+
     def ledger(self, application: str) -> Ledger:
         """Everything about an application at this moment."""
         with self._changed:

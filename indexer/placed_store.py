@@ -46,6 +46,11 @@ class PlacedStore:
         """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`."""
         return tuple(sorted(name for name in self._shelf.applications() if self._is_served(name)))
 
+    def without_ledger(self) -> tuple[str, ...]:
+        """Every application that the shelf knows of and has no ledger of, sorted; raises `StoreError`."""
+        named = self._shelf.applications()
+        return tuple(sorted(name for name in named if self._shelf.read_ledger(name).data is None))
+
     def ledger(self, application: str) -> Ledger:
         """Everything about an application at this moment; raises `StoreError`, `ArtefactError`."""
         nothing = empty_ledger(application)  # refuses what no application may be called

@@ -92,6 +92,13 @@ class ArtefactStore(Protocol):
         """Every application that has an active release, sorted; one whose ledger cannot be read is named too."""
         ...
 
+    def without_ledger(self) -> tuple[str, ...]:
+        """Every application that the store has something of but no ledger, sorted: it was lost, or never written.
+
+        Never written is what a first deploy leaves that was killed, and for a moment what one looks like that runs.
+        """
+        ...
+
     def ledger(self, application: str) -> Ledger:
         """Everything about an application at one moment: history, releases, versions. Empty where there is nothing."""
         ...

@@ -43,7 +43,7 @@ class Shelf(Protocol):
         ...
 
     def applications(self) -> tuple[str, ...]:
-        """At least every application that has a ledger."""
+        """Every application that has a ledger, or had one, or of which anything else is here."""
         ...
 
     def read_ledger(self, application: str) -> FoundLedger:

@@ -67,6 +67,10 @@ class DirectoryStore:
         """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`."""
         return tuple(name for name in self._homes() if self._is_served(name))
 
+    def without_ledger(self) -> tuple[str, ...]:
+        """Every application that has versions here and no ledger, sorted; raises `StoreError`."""
+        return tuple(name for name in self._homes() if self._lacks_ledger(self._home(name)))
+
     def ledger(self, application: str) -> Ledger:
         """Everything about an application at this moment; raises `StoreError`, `ArtefactError`."""
         path = self._home(application) / _LEDGER
@@ -260,6 +264,10 @@ class DirectoryStore:
             return self.active(application) is not None
         except (StoreError, ArtefactError):
             return True  # whoever asks for it is told what is wrong
+
+    def _lacks_ledger(self, home: Path) -> bool:
+        with told_as_store_errors(home):
+            return not os.path.lexists(home / _LEDGER) and any(home.glob("versions/*/*"))
 
     def _homes(self) -> list[str]:
         folder = self._root / "applications"

@@ -47,6 +47,10 @@ class PatientStore:
         """See the port."""
         return self._waiting(self._store.applications)
 
+    def without_ledger(self) -> tuple[str, ...]:
+        """See the port."""
+        return self._waiting(self._store.without_ledger)
+
     def ledger(self, application: str) -> Ledger:
         """See the port."""
         return self._waiting(self._store.ledger, application)

@@ -6,7 +6,7 @@ import argparse
 
 from indexer.commands.arguments import add_application, add_store, store_of
 from indexer.errors import IndexerError
-from indexer.health import health_json, health_lines, health_of
+from indexer.health import applications_of, health_json, health_lines, health_of
 from surface.adapters.command_line import DONE, FAILED, Command, print_json
 
 
@@ -21,7 +21,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     store = store_of(arguments)
-    names = store.applications() if arguments.application is None else (arguments.application,)
+    names = applications_of(store) if arguments.application is None else [arguments.application]
     applications = [health_of(store, name) for name in names]
     if arguments.json:
         print_json(health_json(applications))

@@ -13,7 +13,7 @@ from indexer.catalog_file import Catalog, read_catalog
 from indexer.commands.arguments import add_application, add_store, application_of, positive, store_of
 from indexer.document import documents_of
 from indexer.errors import IndexerError
-from indexer.health import ApplicationHealth, health_json, health_lines, health_of
+from indexer.health import ApplicationHealth, applications_of, health_json, health_lines, health_of
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress
 from indexer.releases import sound_version
@@ -52,7 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
     elif arguments.application is not None:
         applications = [application_of(arguments, store)]
     else:
-        applications = list(store.applications())
+        applications = applications_of(store)
     # Before the long work, so that a model that is not there is told at once.
     embedder = _embedder(arguments) if catalog is not None else None
     healths = [health_of(store, name, all_releases=True) for name in applications]

@@ -2,7 +2,8 @@
 
 A subclass named `Test…` brings three fixtures: `store`, an empty one; `twin`, another handle to the same store, as
 another process would have it; and `damage`, which changes one byte of a file of a published version behind the
-store's back.
+store's back. A store outside this process brings a fourth, in `KeptLedger`: `rewrite`, which puts other bytes in the
+place of the ledger of the application "app", or none.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ import pytest
 
 from indexer.artefact import FILES, Artefact
 from indexer.errors import ActivationConflictError, ArtefactError, IndexerError, NotPublishedError, StoreError
+from indexer.health import applications_of, health_of
 from indexer.ports import ArtefactStore
 from indexer.release import Release, ReleasedSurface
 from tests.indexer.samples import NOW, artefact, release
 
 Damage = Callable[[Artefact, str], None]
+Rewrite = Callable[[Callable[[bytes], bytes | None]], None]
+"""Told what becomes of the ledger's bytes; None: they are gone."""
 
 
 def damaged(data: bytes) -> bytes:
@@ -404,6 +408,45 @@ class ArtefactStoreContract:
 
     def test_waiting_for_nothing_ends_in_time(self, store: ArtefactStore) -> None:
         store.wait_for_change(0.01)
+
+
+class KeptLedger:
+    """For stores that keep a ledger as bytes: subclass this too."""
+
+    def test_a_changed_digit_anywhere_in_a_ledger_is_found(self, store: ArtefactStore, rewrite: Rewrite) -> None:
+        store.publish(artefact(), at=NOW)
+        store.activate(release(artefact(), deploy="2026-12-02.17"), expected=None, at=NOW)
+        before: list[bytes] = []
+        rewrite(lambda data: before.append(data) or data)
+        assert health_of(store, "app").sound
+        whole = before[0]
+        digits = [at for at, byte in enumerate(whole) if byte in b"0123456789"]
+        label = whole.index(b"2026-12-02.17")
+        for at in {label, *digits[:: len(digits) // 20]}:
+            other = b"3" if whole[at : at + 1] != b"3" else b"2"
+            changed = whole[:at] + other + whole[at + 1 :]
+            rewrite(lambda _, changed=changed: changed)  # type: ignore[misc]
+            assert not health_of(store, "app").sound, at
+        assert applications_of(store) == ["app"]
+        rewrite(lambda _: whole)
+        assert health_of(store, "app").sound
+
+    @pytest.mark.parametrize("left", [None, b""])
+    def test_a_ledger_that_is_lost_or_empty_is_found(
+        self, store: ArtefactStore, twin: ArtefactStore, rewrite: Rewrite, left: bytes | None
+    ) -> None:
+        deployed(store, artefact(), at=NOW)
+        assert store.without_ledger() == ()
+        rewrite(lambda _: left)
+        assert applications_of(twin) == ["app"]
+        health = health_of(twin, "app", all_releases=True)
+        assert not health.sound
+        assert (twin.without_ledger() == ("app",)) == (left is None)
+        if left is None:
+            assert "deploy again" in (health.problem or "")
+            deployed(twin, artefact(), at=NOW)
+            assert store.without_ledger() == ()
+            assert health_of(store, "app").sound
 
 
 class ActivationHints:

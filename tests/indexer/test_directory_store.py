@@ -15,7 +15,15 @@ from indexer.adapters.directory_store import DirectoryStore
 from indexer.artefact import Artefact
 from indexer.errors import ArtefactError, StoreError
 from indexer.ledger import empty_ledger
-from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
+from tests.contracts.artefact_store_contract import (
+    ActivationHints,
+    ArtefactStoreContract,
+    Damage,
+    KeptLedger,
+    Rewrite,
+    damaged,
+    loaded,
+)
 from tests.indexer.samples import NOW, artefact, release
 
 # Dies the n-th time that something in the staging folder is opened or renamed.
@@ -68,7 +76,7 @@ def folder_of(root: Path, one: Artefact) -> Path:
     return root / "applications" / one.manifest.application / "versions" / one.manifest.surface / one.version
 
 
-class TestDirectoryStore(ActivationHints, ArtefactStoreContract):
+class TestDirectoryStore(ActivationHints, KeptLedger, ArtefactStoreContract):
     @pytest.fixture
     def root(self, memory: Path) -> Path:
         return memory / "store"
@@ -85,6 +93,15 @@ class TestDirectoryStore(ActivationHints, ArtefactStoreContract):
     def damage(self, root: Path) -> Damage:
         def change(one: Artefact, name: str) -> None:
             (folder_of(root, one) / name).write_bytes(damaged(one.files[name]))
+
+        return change
+
+    @pytest.fixture
+    def rewrite(self, root: Path) -> Rewrite:
+        def change(of: Callable[[bytes], bytes | None]) -> None:
+            path = root / "applications" / "app" / "ledger.json"
+            data = of(path.read_bytes())
+            path.unlink() if data is None else path.write_bytes(data)
 
         return change
 

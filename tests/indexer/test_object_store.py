@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +21,13 @@ from indexer.folder_name import folder_of
 from indexer.placed_store import PlacedStore
 from indexer.ports import ArtefactStore
 from indexer.shelf import Address
-from tests.contracts.artefact_store_contract import ArtefactStoreContract, Damage, damaged
+from tests.contracts.artefact_store_contract import (
+    ArtefactStoreContract,
+    Damage,
+    KeptLedger,
+    Rewrite,
+    damaged,
+)
 from tests.indexer.redis_server import free_port
 from tests.indexer.s3_server import s3_settings, serving_s3
 from tests.indexer.samples import NOW, artefact
@@ -40,7 +46,19 @@ def damage_in(bucket: ObjectStore, store: ArtefactStore) -> Damage:
     return change
 
 
-class TestObjectStoreInMemory(ArtefactStoreContract):
+def rewrite_in(bucket: ObjectStore) -> Rewrite:
+    def change(of: Callable[[bytes], bytes | None]) -> None:
+        path = "applications/app/ledger.json"
+        data = of(bytes(obstore.get(bucket, path).bytes()))
+        if data is None:
+            obstore.delete(bucket, path)
+        else:
+            obstore.put(bucket, path, data)
+
+    return change
+
+
+class TestObjectStoreInMemory(KeptLedger, ArtefactStoreContract):
     @pytest.fixture
     def bucket(self) -> ObjectStore:
         return MemoryStore()
@@ -57,6 +75,10 @@ class TestObjectStoreInMemory(ArtefactStoreContract):
     def damage(self, bucket: ObjectStore, store: PlacedStore) -> Damage:
         return damage_in(bucket, store)
 
+    @pytest.fixture
+    def rewrite(self, bucket: ObjectStore) -> Rewrite:
+        return rewrite_in(bucket)
+
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[str]:
@@ -71,7 +93,7 @@ def provider(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
 
 
 @pytest.mark.usefixtures("provider")
-class TestObjectStoreOverS3(ArtefactStoreContract):
+class TestObjectStoreOverS3(KeptLedger, ArtefactStoreContract):
     @pytest.fixture
     def url(self) -> str:
         return f"s3://bucket/{next(PREFIXES)}"
@@ -87,6 +109,10 @@ class TestObjectStoreOverS3(ArtefactStoreContract):
     @pytest.fixture
     def damage(self, url: str, store: ArtefactStore) -> Damage:
         return damage_in(S3Store.from_url(url, client_options={"allow_http": True}), store)
+
+    @pytest.fixture
+    def rewrite(self, url: str, provider: None) -> Rewrite:
+        return rewrite_in(S3Store.from_url(url, client_options={"allow_http": True}))
 
 
 @pytest.mark.usefixtures("provider")

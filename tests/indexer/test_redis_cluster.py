@@ -18,10 +18,18 @@ from indexer.adapters.redis_store import redis_store
 from indexer.artefact import Artefact
 from indexer.errors import ActivationConflictError, StoreError, StoreUnavailableError
 from indexer.placed_store import PlacedStore
-from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
+from tests.contracts.artefact_store_contract import (
+    ActivationHints,
+    ArtefactStoreContract,
+    Damage,
+    KeptLedger,
+    Rewrite,
+    damaged,
+    loaded,
+)
 from tests.indexer.redis_cluster import Cluster, running_cluster
 from tests.indexer.redis_rights import documented_rights, grant, use_everything
-from tests.indexer.redis_server import BINARIES
+from tests.indexer.redis_server import BINARIES, rewrite_key
 from tests.indexer.samples import NOW, artefact, release
 
 NAMESPACES = (f"test-{number}" for number in itertools.count())
@@ -38,7 +46,7 @@ def home(cluster: Cluster) -> RedisPlace:
     return read_redis_url(f"{cluster.url}?namespace={next(NAMESPACES)}")
 
 
-class TestRedisClusterStore(ActivationHints, ArtefactStoreContract):
+class TestRedisClusterStore(ActivationHints, KeptLedger, ArtefactStoreContract):
     @pytest.fixture
     def store(self, home: RedisPlace) -> PlacedStore:
         return redis_store(home)
@@ -55,6 +63,14 @@ class TestRedisClusterStore(ActivationHints, ArtefactStoreContract):
             copy = f"app/{known.surface}/{known.version}/{known.place}"
             with RedisCluster(port=home.port, host=home.host) as client:
                 client.set(f"{home.namespace}:{{{copy}}}:{name}:0", damaged(one.files[name]))
+
+        return change
+
+    @pytest.fixture
+    def rewrite(self, home: RedisPlace) -> Rewrite:
+        def change(of: Callable[[bytes], bytes | None]) -> None:
+            with RedisCluster(port=home.port, host=home.host) as client:
+                rewrite_key(client, f"{home.namespace}:{{app}}:ledger", of)
 
         return change
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,10 +20,18 @@ from indexer.placed_store import PlacedStore
 from indexer.shelf import Address
 from selector.commands.rank import RANK
 from surface.adapters.command_line import run
-from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged, loaded
+from tests.contracts.artefact_store_contract import (
+    ActivationHints,
+    ArtefactStoreContract,
+    Damage,
+    KeptLedger,
+    Rewrite,
+    damaged,
+    loaded,
+)
 from tests.indexer.redis_cluster import until
 from tests.indexer.redis_rights import documented_rights, grant, use_everything
-from tests.indexer.redis_server import BINARIES, RedisServer, free_port, running, start
+from tests.indexer.redis_server import BINARIES, RedisServer, free_port, rewrite_key, running, start
 from tests.indexer.samples import NOW, artefact, catalog_json, release, tool_json
 
 NAMESPACES = (f"test-{number}" for number in itertools.count())
@@ -46,7 +54,7 @@ def key_of(home: RedisPlace, store: PlacedStore, one: Artefact, name: str, chunk
     return f"{home.namespace}:{{app/{known.surface}/{known.version}/{known.place}}}:{name}:{chunk}"
 
 
-class TestRedisStore(ActivationHints, ArtefactStoreContract):
+class TestRedisStore(ActivationHints, KeptLedger, ArtefactStoreContract):
     @pytest.fixture
     def store(self, home: RedisPlace) -> PlacedStore:
         return redis_store(home)
@@ -60,6 +68,14 @@ class TestRedisStore(ActivationHints, ArtefactStoreContract):
         def change(one: Artefact, name: str) -> None:
             with redis.Redis(port=server.port) as client:
                 client.set(key_of(home, store, one, name), damaged(one.files[name]))
+
+        return change
+
+    @pytest.fixture
+    def rewrite(self, home: RedisPlace, server: RedisServer) -> Rewrite:
+        def change(of: Callable[[bytes], bytes | None]) -> None:
+            with redis.Redis(port=server.port) as client:
+                rewrite_key(client, f"{home.namespace}:{{app}}:ledger", of)
 
         return change
 
