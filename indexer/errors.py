@@ -97,7 +97,11 @@ class UnknownReleaseError(IndexerError):
         """What the release's id had to begin with; None where the one before the active was asked for."""
         self.kept = tuple(kept)
         """Ids of the releases there are, the most recently active first."""
-        wanted = "no earlier release is kept" if asked is None else "no kept release, or more than one, has this id"
+        wanted = (
+            "no earlier release is kept"
+            if asked is None
+            else "no kept release, or more than one, has this id (32 hexadecimal digits, or the first 6 or more)"
+        )
         listed = ", ".join(each[:12] for each in self.kept[:_SHOWN]) or "none"
         super().__init__(f"application {application}: {wanted}; kept are {listed} (the first is active)")
 

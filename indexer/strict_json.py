@@ -7,6 +7,8 @@ value would vanish without a word). Not done here: what the value has to look li
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from io import BytesIO
 from typing import Any, NoReturn
 
 from surface.catalog_rules import shown
@@ -16,12 +18,18 @@ class NotJsonError(ValueError):
     """The bytes are not one JSON value; the message says why and quotes at most a key."""
 
 
+class CutOffError(NotJsonError):
+    """The last of the lines is no JSON value and ends without a newline: the file was not written to its end."""
+
+
 class _RepeatedKeyError(Exception):
     pass
 
 
 def parse_json(data: bytes) -> Any:
     """The JSON value that `data` holds, as UTF-8 with or without a byte order mark. Raises `NotJsonError`."""
+    if not data.strip():
+        raise NotJsonError("is empty")
     # `from None` throughout: the causes carry the document itself, and it may reach a log (EVD-2).
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse, object_pairs_hook=_once)
@@ -35,6 +43,26 @@ def parse_json(data: bytes) -> Any:
         raise NotJsonError("nests too deep to be read") from None
     except ValueError:
         raise NotJsonError("holds a number that cannot be read (NaN, an infinity, or thousands of digits)") from None
+
+
+def parse_lines(data: bytes) -> Iterator[tuple[int, Any | NotJsonError]]:
+    """The value of each line that is not blank, or why it holds none, by the line's number from 1.
+
+    Raises `CutOffError` at the last line, whose missing end nobody should take for the end of the file. A file that was
+    cut off between two lines looks whole.
+    """
+    for number, line in enumerate(BytesIO(data), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield number, parse_json(line)
+        except NotJsonError as error:
+            if not line.endswith(b"\n"):
+                raise CutOffError(
+                    f"is cut off in line {number}, which is no whole JSON value and ends without a newline; write the"
+                    " file again"
+                ) from None
+            yield number, error
 
 
 def _refuse(_constant: str) -> NoReturn:

@@ -22,7 +22,7 @@ from indexer.catalog_file import (
     key_faults,
     read_tool,
 )
-from indexer.strict_json import NotJsonError, parse_json
+from indexer.strict_json import CutOffError, NotJsonError, parse_lines
 from surface.catalog_rules import duplicate_faults, shown
 from surface.errors import CatalogError, Fault
 
@@ -75,17 +75,17 @@ def tool_lines_as_they_are(data: bytes) -> tuple[CatalogTool, ...]:
 
 
 def _read_lines(data: bytes, *, surface: str) -> Iterator[CatalogTool | tuple[Fault, ...]]:
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if line.strip():
-            yield _read_line(line, surface=surface, number=number)
-
-
-def _read_line(line: bytes, *, surface: str, number: int) -> CatalogTool | tuple[Fault, ...]:
-    where = f"{surface}/line {number}"
     try:
-        value = parse_json(line)
-    except NotJsonError as error:
-        return (Fault(where=where, problem=str(error)),)
+        for number, value in parse_lines(data):
+            yield _read_line(value, surface=surface, number=number)
+    except CutOffError as error:
+        raise CatalogError([Fault(where="catalog", problem=str(error))]) from None
+
+
+def _read_line(value: Any | NotJsonError, *, surface: str, number: int) -> CatalogTool | tuple[Fault, ...]:
+    where = f"{surface}/line {number}"
+    if isinstance(value, NotJsonError):
+        return (Fault(where=where, problem=str(value)),)
     if not isinstance(value, dict):
         return (Fault(where=where, problem="is not a JSON object"),)
     if isinstance(value.get("name"), str):

@@ -54,7 +54,10 @@ def claim(path: Path) -> Standing:
     there = _neighbours(path)
     if there and not os.path.lexists(path):
         raise _not_ours_beside(path, there[0])
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    except IsADirectoryError:
+        raise CacheFileError(f"--cache {path}: is a folder; name a file in it, or leave --cache out") from None
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):

@@ -124,7 +124,7 @@ class VectorFile:
         try:
             yield
         except OSError as error:
-            self._give_up(str(error))
+            self._give_up(error.strerror or str(error))
         except sqlite3.Error as error:
             if _is_refusal(error):
                 self._give_up(str(error))

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from indexer.catalog_file import Catalog, CatalogTool, SurfaceCatalog, content_name, json_faults, key_faults
@@ -103,7 +104,7 @@ def import_catalog(
         catalog=catalog,
         files=importer.files(),
         renamed=importer.renamed,
-        refused=tuple(importer.refused),
+        refused=importer.refused,
     )
 
 
@@ -163,7 +164,9 @@ class _Importer:
         self._into = surface
         self._taken: Counter[int] = Counter()
         self._left: Counter[int] = Counter({at: one.refused_tools for at, one in enumerate(brought)})
-        self.refused: list[Fault] = [fault for one in brought for fault in one.refused]
+        # Each with its file and its place there, to be told in their order whatever they were refused for.
+        self._refused = [((at, -1), fault) for at, one in enumerate(brought) for fault in one.refused]
+        self._places = [count() for _ in brought]
         self._renamed: list[Renamed] = []
         self.always_on_faults: list[Fault] = []
 
@@ -175,6 +178,11 @@ class _Importer:
         )
 
     @property
+    def refused(self) -> tuple[Fault, ...]:
+        """What was left out and why, in the order of the files and of what stands in them."""
+        return tuple(fault for _, fault in sorted(self._refused, key=lambda one: one[0]))
+
+    @property
     def renamed(self) -> tuple[Renamed, ...]:
         """The tools that were taken under another name."""
         refused = {fault.where for fault in self.refused}
@@ -182,7 +190,7 @@ class _Importer:
 
     def surface(self, key: str) -> SurfaceCatalog:
         """The surface of this key, from all that the files bring for it."""
-        origins: list[int] = []
+        origins: list[tuple[int, int]] = []
         candidates: list[Candidate] = []
         always_on: dict[str, None] = {}
         for at, one in enumerate(self._brought):
@@ -191,10 +199,11 @@ class _Importer:
                     continue
                 always_on |= dict.fromkeys(brought.always_on)
                 for each in brought.found:
+                    origin = (at, next(self._places[at]))
                     if isinstance(each, Fault):
-                        self._refuse(at, [each])
+                        self._refuse(origin, [each])
                     else:
-                        origins.append(at)
+                        origins.append(origin)
                         candidates.append(each)
         if self._rename:
             candidates, renamed = rename(candidates)
@@ -208,15 +217,15 @@ class _Importer:
         )
         return SurfaceCatalog(always_on=tuple(always_on), tools=tools)
 
-    def _tools(self, origins: Sequence[int], candidates: Sequence[Candidate]) -> tuple[CatalogTool, ...]:
+    def _tools(self, origins: Sequence[tuple[int, int]], candidates: Sequence[Candidate]) -> tuple[CatalogTool, ...]:
         counts = Counter(one.name for one in candidates)
         kept: list[CatalogTool] = []
-        for at, one in zip(origins, candidates, strict=True):
+        for origin, one in zip(origins, candidates, strict=True):
             faults = [*self._faults(one), *_same_name(one, counts[one.name], renaming=self._rename)]
             if faults:
-                self._refuse(at, faults)
+                self._refuse(origin, faults)
                 continue
-            self._taken[at] += 1
+            self._taken[origin[0]] += 1
             kept.append(
                 CatalogTool(
                     name=one.name,
@@ -247,9 +256,9 @@ class _Importer:
         if problem is not None:
             yield problem
 
-    def _refuse(self, at: int, faults: Sequence[Fault]) -> None:
-        self._left[at] += 1
-        self.refused.extend(faults)
+    def _refuse(self, origin: tuple[int, int], faults: Sequence[Fault]) -> None:
+        self._left[origin[0]] += 1
+        self._refused.extend((origin, fault) for fault in faults)
 
 
 def _same_name(one: Candidate, count: int, *, renaming: bool) -> Iterable[Fault]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from io import BytesIO
 from itertools import islice
 from typing import Any, Literal, get_args
 
@@ -26,7 +25,7 @@ from indexer.importing.openapi import read_openapi
 from indexer.importing.plain_tools import read_plain
 from indexer.importing.room import MAX_ENTRIES, Room
 from indexer.importing.yaml_document import NotYamlError, parse_yaml
-from indexer.strict_json import NotJsonError, parse_json
+from indexer.strict_json import CutOffError, NotJsonError, parse_json, parse_lines
 from surface.catalog_rules import shown
 from surface.errors import CatalogError, Fault
 
@@ -116,6 +115,8 @@ def detect(document: Any, *, file: str) -> Format:
         told = _told_by(entry)
         if told is not None:
             return told
+    if document in ([], {}) or (isinstance(document, Lines) and not document.values):
+        raise CatalogError([Fault(where=file, problem="is empty; it holds no tool")])
     raise CatalogError(
         [Fault(where=file, problem=f"its format cannot be told; say --format, one of {', '.join(FORMATS)}")]
     )
@@ -173,12 +174,14 @@ def _document(source: SourceFile) -> Any:
 
 
 def _lines(source: SourceFile) -> Iterator[tuple[int, Any | Fault]]:
-    for number, line in enumerate(BytesIO(source.data), start=1):
-        if line.strip():
-            try:
-                yield number, parse_json(line)
-            except NotJsonError as error:
-                yield number, Fault(where=f"{source.file}: line {number}", problem=str(error))
+    try:
+        for number, value in parse_lines(source.data):
+            if isinstance(value, NotJsonError):
+                yield number, Fault(where=f"{source.file}: line {number}", problem=str(value))
+            else:
+                yield number, value
+    except CutOffError as error:
+        raise CatalogError([Fault(where=source.file, problem=str(error))]) from None
 
 
 def _exported(source: SourceFile, room: Room) -> Brought:

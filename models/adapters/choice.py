@@ -5,6 +5,7 @@ from pathlib import Path
 from models.adapters.extra import extra_needed
 from models.adapters.hub_cache import find_on_disk, hub_name
 from models.adapters.local_files import packaged_models
+from models.adapters.model_folder import pins_of
 from models.adapters.onnx import default_embedder, load_embedder
 from models.embedder import Embedder
 from models.errors import ModelLoadError
@@ -40,5 +41,6 @@ def _from_folder(asked: str, folder: Path, *, threads: int | None, **known: str)
     try:
         from models.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415 - torch is an extra
     except ModuleNotFoundError as error:
+        pins_of(folder)  # whoever names a folder that is no model's has nothing to install
         raise extra_needed(asked, error) from error
     return SentenceTransformerEmbedder(folder, threads=threads or 1, **known)

@@ -146,6 +146,12 @@ def test_something_else_at_the_usual_place_of_the_cache_is_told_and_done_without
     assert place.read_bytes() == b"notes"
 
 
+def test_a_folder_is_no_cache(catalog: Path, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert toolsurface("deploy", catalog, "--store", store, "--cache", tmp_path) == 1
+    assert f"--cache {tmp_path}: is a folder; name a file in it" in capsys.readouterr().err
+    assert not store.exists()
+
+
 def test_status_fails_for_an_application_of_which_nothing_is_active(
     catalog: Path, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,7 +161,9 @@ def test_status_fails_for_an_application_of_which_nothing_is_active(
     ledger.unlink()
     capsys.readouterr()
     assert toolsurface("status", "--store", store, "--application", "app") == 1
-    assert capsys.readouterr().out == "app: has no active release\n"
+    assert capsys.readouterr().out.startswith("app: has no ledger, though something of it is here")
+    assert toolsurface("status", "--store", store, "--application", "other") == 1
+    assert capsys.readouterr().out == "other: has no active release\n"
 
 
 def test_status_tells_what_is_damaged_and_fails(catalog: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -165,12 +165,12 @@ def test_verify_proves_every_kept_release(line: Line, releases: list[str], place
 def test_a_ledger_that_is_gone_or_changed_is_told_without_being_asked_for(
     line: Line, releases: list[str], place: Path, command: str
 ) -> None:
-    path = place / "applications" / "shop" / "ledger.json"
+    path = place / "applications" / "app" / "ledger.json"
     whole = path.read_text()
     path.write_text(whole.replace('"deploy":"d3"', '"deploy":"d8"'))
     assert "checksum" in line(command, code=1)
     path.unlink()
-    assert "shop: has no ledger" in line(command, code=1)
+    assert "app: has no ledger" in line(command, code=1)
 
 
 def test_verify_makes_the_active_release_again_from_its_catalog(

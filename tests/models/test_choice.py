@@ -24,6 +24,8 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder.mkdir(parents=True)
     (model / "refs" / "main").write_text(COMMIT)
     (model / "blobs" / "abc").write_bytes(b"[]")
+    (model / "blobs" / "def").write_bytes(b"weights")
+    (snapshot / "model.safetensors").symlink_to("../../blobs/def")
     (snapshot / "modules.json").symlink_to("../../blobs/abc")
     return snapshot
 
@@ -96,5 +98,11 @@ def test_a_model_of_the_package_is_chosen_by_name() -> None:
 
 
 def test_a_folder_without_the_extra_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
     with pytest.raises(ModelError, match=r"pip install 'toolsurface\[sentence-transformers\]'"):
+        chosen_embedder(str(tmp_path), threads=1)
+
+
+def test_a_folder_that_is_no_model_says_so_before_anything_is_to_be_installed(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match="safetensors"):
         chosen_embedder(str(tmp_path), threads=1)

@@ -79,9 +79,9 @@ def test_a_refused_tool_is_counted_for_its_file_and_does_not_stop_the_others() -
     assert (read.taken, read.refused_tools) == (2, 3)
     assert [(one.file, one.taken, one.refused) for one in read.files] == [("x.json", 1, 2), ("tools.json", 1, 1)]
     assert [fault.where for fault in read.refused] == [
-        "tools.json: clerk/e f",
-        "x.json: tools[2]",
         "x.json: tools[1] b c",
+        "x.json: tools[2]",
+        "tools.json: clerk/e f",
     ]
 
 

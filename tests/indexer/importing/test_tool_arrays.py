@@ -141,10 +141,27 @@ def test_no_parameters_take_no_arguments() -> None:
         assert taken([entry])["x"].input_schema == {"type": "object", "properties": {}}
 
 
-@pytest.mark.parametrize("document", [[], {}, 7, None, [7], {"a": 1}, [{"name": "x"}], {"tools": []}])
+@pytest.mark.parametrize("document", [7, None, [7], {"a": 1}, [{"name": "x"}], {"tools": []}])
 def test_a_document_whose_format_cannot_be_told_asks_for_it(document: Any) -> None:
     with pytest.raises(CatalogError, match="say --format, one of catalog, mcp, openapi"):
         imported(document)
+
+
+@pytest.mark.parametrize(
+    ("data", "file"), [(b"", "a.json"), (b" \n", "a.jsonl"), (b"[]", "a.json"), (b"{}", "a.json"), (b"", "a.yaml")]
+)
+def test_a_file_that_holds_nothing_is_said_to_be_empty(data: bytes, file: str) -> None:
+    with pytest.raises(CatalogError, match=rf"{file}: is empty"):
+        imported(source(data, file))
+
+
+@pytest.mark.parametrize("end", [b'{"name": "b", "descr', b'{"name": "b"', b'"\xc3'])
+def test_lines_that_were_cut_off_are_refused_with_the_number_of_the_line(end: bytes) -> None:
+    whole = json.dumps(PLAIN).encode() + b"\n"
+    with pytest.raises(CatalogError, match=r"a.jsonl: is cut off in line 2, .*; write the file again"):
+        imported(source(whole + end, "a.jsonl"))
+    assert imported(source(whole + end + b"\n", "a.jsonl")).refused_tools == 1  # a line like another, and no tool
+    assert imported(source(whole.strip(), "a.jsonl")).taken == 1  # the last line needs no newline
 
 
 def test_the_caller_may_say_the_format() -> None:
