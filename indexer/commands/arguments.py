@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from indexer.adapters.opening import PASSWORD_VARIABLE, open_store, open_vectors
 from indexer.errors import StoreError
 from indexer.ports import ArtefactStore, VectorStore
+from indexer.releases import SHORTEST_PREFIX
 from surface.adapters.command_line import WrongUseError
 from surface.identity import is_key
+
+_RELEASE = re.compile(rf"[0-9a-f]{{{SHORTEST_PREFIX},32}}")
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -92,3 +96,12 @@ def seconds(text: str) -> float:
 def now() -> datetime:
     """This moment, for the history."""
     return datetime.now(UTC)
+
+
+def refuse_no_release(asked: str, *, option: str) -> None:
+    """Raises WrongUseError where a release is named by what can be the beginning of no release's id."""
+    if not _RELEASE.fullmatch(asked):
+        raise WrongUseError(
+            f"{option}: needs the id of a release, 32 hexadecimal digits as status lists them, or its first "
+            f"{SHORTEST_PREFIX} or more"
+        )

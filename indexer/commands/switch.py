@@ -12,6 +12,7 @@ from indexer.commands.arguments import (
     add_vectors,
     application_of,
     now,
+    refuse_no_release,
     store_of,
     vectors_of,
 )
@@ -43,6 +44,7 @@ def _configure_rollback(parser: argparse.ArgumentParser) -> None:
 
 
 def _activate(arguments: argparse.Namespace) -> int:
+    refuse_no_release(arguments.release, option="RELEASE")
     return _switch(arguments, lambda ledger: kept_release(ledger, arguments.release))
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import re
 import time
 from collections.abc import Iterator
 
-from indexer.commands.arguments import add_application, add_store, store_of
+from indexer.commands.arguments import add_application, add_store, refuse_no_release, store_of
 from indexer.errors import IndexerError
 from indexer.ledger import Activation
 from indexer.ports import ArtefactStore
@@ -15,7 +14,6 @@ from indexer.table import short
 from indexer.watching import Watching
 from surface.adapters.command_line import DONE, Command, CommandFailedError, WrongUseError, print_json, say
 
-_ID = re.compile(r"[0-9a-f]{6,32}")
 LOOK_S = 2.0
 """Between two looks at the store where it gives no hint."""
 
@@ -36,8 +34,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.timeout is not None and not arguments.timeout >= 0:
         raise WrongUseError("--timeout: needs 0 or more seconds")
-    if arguments.until is not None and not _ID.fullmatch(arguments.until):
-        raise WrongUseError("--until: needs the id of a release, or six or more of its first hexadecimal digits")
+    if arguments.until is not None:
+        refuse_no_release(arguments.until, option="--until")
     store = store_of(arguments)
     for application, line in _activations(store, arguments.application, timeout_s=arguments.timeout):
         if arguments.json:

@@ -115,7 +115,7 @@ def detect(document: Any, *, file: str) -> Format:
         told = _told_by(entry)
         if told is not None:
             return told
-    if document in ([], {}) or (isinstance(document, Lines) and not document.values):
+    if document in ([], {}):
         raise CatalogError([Fault(where=file, problem="is empty; it holds no tool")])
     raise CatalogError(
         [Fault(where=file, problem=f"its format cannot be told; say --format, one of {', '.join(FORMATS)}")]
@@ -159,6 +159,8 @@ def _entries_anywhere(document: Any, file: str) -> Iterator[Any]:
 
 
 def _document(source: SourceFile) -> Any:
+    if not source.data.strip():
+        raise CatalogError([Fault(where=source.file, problem="is empty; it holds no tool")])
     name = source.file.lower().removesuffix(".gz")
     if name.endswith(_LINES):
         return Lines(values=tuple(islice(_lines(source), MAX_ENTRIES + 1)))  # one too many tells that there are

@@ -107,7 +107,15 @@ def test_any_kept_release_can_be_activated_by_the_beginning_of_its_id(line: Line
     assert line.json("status")["applications"][0]["releases"] == [releases[0], releases[2], releases[1]]
 
 
-@pytest.mark.parametrize("asked", ["0" * 32, "", "0123", "nonsense"])
+@pytest.mark.parametrize("asked", ["", "0123", "nonsense", "0" * 33])
+def test_what_can_be_no_release_is_wrong_use_of_either_command(line: Line, releases: list[str], asked: str) -> None:
+    for argv in (("activate", asked), ("watch", "--timeout", "0", "--until", asked)):
+        line(*argv, code=2)
+        assert "needs the id of a release, 32 hexadecimal digits as status lists them, or its first 6" in line.err
+    assert active(line) == releases[2]
+
+
+@pytest.mark.parametrize("asked", ["0" * 32, "0" * 6])
 def test_a_release_that_is_not_kept_is_refused_and_those_kept_are_told(
     line: Line, releases: list[str], asked: str
 ) -> None:

@@ -55,7 +55,7 @@ def test_lines_that_are_no_tools_are_named_by_number_or_name() -> None:
 
 
 @pytest.mark.parametrize("skip_invalid", [False, True])
-def test_lines_that_were_cut_off_are_no_tool_to_skip(skip_invalid: bool) -> None:
+def test_lines_that_were_cut_off_are_no_tool_to_skip(*, skip_invalid: bool) -> None:
     cut = lines(PLAIN, PLAIN | {"name": "b"})[:-3]
     with pytest.raises(CatalogError, match="is cut off in line 2"):
         read_tool_lines(cut, application="app", surface="s", skip_invalid=skip_invalid)
