@@ -3,6 +3,7 @@
     python -m tests.faults.deployers stages FOLDER    kill at the first, second, … thing that progress is told
     python -m tests.faults.deployers files FOLDER     kill at the first, second, … change of a file
     python -m tests.faults.deployers stages FOLDER URL    the first on a Redis, where each deployer has a namespace
+    python -m tests.faults.deployers stages FOLDER objects    the first on objects in a folder
 
 Every deployer is a real process, forked from this one so that it starts in a millisecond, and dies by SIGKILL. What
 it leaves is looked at here, and then deployed to again. A line of JSON is printed for each death.
@@ -36,6 +37,7 @@ from indexer.health import health_of
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress, silent
 from selector.rehearsal import SelectorRehearsal
+from tests.faults.local_objects import local_objects
 from tests.indexer.samples import EMBEDDER, catalog, tool
 
 OLD = catalog(
@@ -51,6 +53,7 @@ NEW = catalog(
     deploy="new",
 )
 CANARIES = (Canary(line=1, surface="writer", query="writes a thing", tool="write", first=1),)
+OBJECTS = "objects"
 DEADLINE_S = 120
 """After which a process that hangs is ended by the kernel."""
 CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "sqlite3.connect"})
@@ -58,10 +61,12 @@ CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link"
 
 
 def store_in(folder: Path) -> ArtefactStore:
-    """The store of one deployer: a directory in its folder, or a namespace on the server that the folder names."""
+    """The store of one deployer: in its folder, or in a namespace on the server that the folder names."""
     server = folder / "server"
     if not server.exists():
         return DirectoryStore(folder / "store")
+    if server.read_text() == OBJECTS:
+        return local_objects(folder / "objects")
     return open_store(f"{server.read_text()}?namespace={folder.name}")
 
 
@@ -147,7 +152,8 @@ def main(kind: str, home: Path, url: str | None = None) -> None:
     shutil.copytree(template, home / "warm")
     deployed(home / "warm", NEW)  # so that no deployer imports anything
     if url is not None:
-        open_store(url)  # nor the library of the server's kind
+        if url != OBJECTS:
+            open_store(url)  # nor the library of the server's kind
         (template / "server").write_text(url)
     for at in count(1):
         folder = home / str(at)

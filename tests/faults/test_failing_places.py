@@ -5,12 +5,14 @@ After each of them what is active is the old release or the new one, whole; once
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import shutil
 import signal
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,9 @@ from tests.indexer.embedders import Listening
 from tests.indexer.samples import EMBEDDER, NOW
 
 NOBODY = 65_534
+NEW_MOUNTS, PRIVATE_BELOW = 0x20000, (1 << 18) | 16384
+"""CLONE_NEWNS; MS_PRIVATE and MS_REC."""
+SMALL_DISK, PAGE = 1024 * 1024, 4096
 
 
 @pytest.fixture
@@ -56,6 +61,61 @@ def test_a_disk_that_is_full_at_any_size_leaves_the_old_release(folder: Path, li
     assert seen(folder) == OLD_SEEN
     deployed(folder, NEW)
     assert seen(folder) == NEW_SEEN
+
+
+def may_mount(folder: Path) -> bool:
+    """Whether this user may give a process a disk of its own."""
+    return in_a_process(lambda: mount_small_disk(folder)) == 0
+
+
+def mount_small_disk(folder: Path) -> None:
+    """A disk of 1 MiB in the place of a folder, for this process alone: it is gone with it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(NEW_MOUNTS) or libc.mount(b"none", b"/", None, PRIVATE_BELOW, None):
+        raise OSError(ctypes.get_errno(), "no mounts of one's own")
+    if libc.mount(b"none", str(folder).encode(), b"tmpfs", 0, f"size={SMALL_DISK}".encode()):
+        raise OSError(ctypes.get_errno(), "no disk")
+
+
+def test_a_real_disk_that_is_full_after_any_second_page_leaves_the_old_release(memory: Path) -> None:
+    if not may_mount(memory):
+        pytest.skip(
+            "no right to mount a disk: only the limit on a file's size stands for a full one, in the test above"
+        )
+    told = memory.with_name(f"{memory.name}-told")
+
+    def filling_up() -> None:
+        mount_small_disk(memory)
+        template, home, ballast = memory / "template", memory / "home", memory / "ballast"
+        template.mkdir()
+        deployed(template, OLD)
+        failures: list[str] = []
+        for pages in count(0, 2):
+            shutil.copytree(template, home)
+            ballast.write_bytes(bytes(shutil.disk_usage(memory).free - pages * PAGE))
+            try:
+                deployed(home, NEW)
+            except StoreError as error:
+                failures.append(str(error))
+            else:
+                break
+            assert seen(home) == OLD_SEEN
+            ballast.unlink()
+            deployed(home, NEW)
+            assert seen(home) == NEW_SEEN
+            shutil.rmtree(home)
+        assert seen(home) == NEW_SEEN
+        told.write_text("\n".join(failures))
+
+    try:
+        assert in_a_process(filling_up) == 0
+        failures = told.read_text().splitlines()
+    finally:
+        told.unlink(missing_ok=True)
+    assert len(failures) > 10
+    # By its own count of bytes, before anything is embedded; and in the middle of a file, as a file takes whole pages.
+    assert all("No space left" in one or "bytes are needed" in one for one in failures)
+    assert any("No space left" in one for one in failures)
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_anything_is_embedded(folder: Path) -> None:

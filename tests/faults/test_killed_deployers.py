@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults.deployers import OBJECTS
 from tests.indexer.redis_server import BINARIES, running
 
 REPOSITORY = Path(__file__).parents[2]
@@ -42,6 +43,10 @@ def test_whatever_a_killed_deployer_leaves_is_one_release_and_the_next_deploy_su
 def test_the_same_holds_where_the_store_is_a_redis(memory: Path, tmp_path: Path) -> None:
     with running(BINARIES["redis-8"], tmp_path) as redis:
         check(deaths("stages", memory, redis.url), 15)
+
+
+def test_the_same_holds_where_the_store_is_of_objects(memory: Path) -> None:
+    check(deaths("stages", memory, OBJECTS), 15)
 
 
 def check(told: list[dict[str, Any]], places: int) -> None:

@@ -87,7 +87,8 @@ def test_one_error_lists_the_faults_of_all_tools() -> None:
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"", "not JSON at line 1"),
+        (b"", "catalog: is empty"),
+        (b"{", "not JSON at line 1"),
         (b"\xff\xfe", "not UTF-8 at byte 0"),
         (b"[" * 200_000, "nests too deep"),
         (b'{"a":' * 200_000, "nests too deep"),

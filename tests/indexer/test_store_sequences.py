@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from obstore.store import MemoryStore as ObjectsInMemory
 
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.object_store import placed_in
+from indexer.adapters.opening import open_store
 from indexer.adapters.redis_link import read_redis_url
 from indexer.adapters.redis_store import redis_store
 from indexer.errors import ActivationConflictError, NotPublishedError, StoreError
 from indexer.memory_store import MemoryStore
 from indexer.ports import ArtefactStore
 from indexer.release import Release
+from tests.indexer.redis_cluster import running_cluster
 from tests.indexer.redis_server import BINARIES, running
+from tests.indexer.s3_server import s3_settings, serving_s3
 from tests.indexer.samples import NOW, artefact, release
 
 A, B, C, D = artefact("a"), artefact("b"), artefact("c", surface="writer"), artefact("d", surface="writer")
@@ -161,6 +164,20 @@ def compare(store: ArtefactStore, model: Model) -> None:
 
 
 @pytest.fixture(scope="module")
+def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster.url
+
+
+@pytest.fixture(scope="module")
+def s3_url() -> Iterator[str]:
+    with serving_s3("bucket") as endpoint, pytest.MonkeyPatch.context() as patch:
+        for name, value in s3_settings(endpoint).items():
+            patch.setenv(name, value)
+        yield "s3://bucket"
+
+
+@pytest.fixture(scope="module")
 def redis_urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     with (
         running(BINARIES["redis-8"], tmp_path_factory.mktemp("redis")) as redis,
@@ -192,7 +209,28 @@ def fresh(request: pytest.FixtureRequest, memory: Path, redis_urls: dict[str, st
     return make
 
 
+@pytest.fixture(params=["cluster", "s3"])
+def fresh_and_slow(request: pytest.FixtureRequest) -> Callable[[], Twins]:
+    """The same where each call takes milliseconds."""
+    url, number = request.getfixturevalue(f"{request.param}_url"), itertools.count()
+
+    def make() -> Twins:
+        place = f"{url}?namespace=n{next(number)}" if request.param == "cluster" else f"{url}/n{next(number)}"
+        return open_store(place), open_store(place)
+
+    return make
+
+
+ANY = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
 @given(sequence=operations)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@ANY
 def test_every_store_holds_what_the_model_says(fresh: Callable[[], Twins], sequence: list[Operation]) -> None:
     play(fresh(), sequence)  # a new store for each example
+
+
+@given(sequence=operations)
+@settings(ANY, max_examples=3, phases=[Phase.generate])
+def test_the_slow_ones_do_too(fresh_and_slow: Callable[[], Twins], sequence: list[Operation]) -> None:
+    play(fresh_and_slow(), sequence)
