@@ -72,10 +72,11 @@ class PlacedStore:
         manifest = artefact.manifest
         for _ in range(_COPIES):
             known = self.ledger(manifest.application).version(manifest.surface, manifest.version)
-            if known is None or not self._is_sound(manifest, known):
-                place = self._written(artefact, at=at)
-            else:
-                place = known.place
+            try:
+                sound = known is not None and self._is_sound(manifest, known)
+                place = known.place if known is not None and sound else self._written(artefact, at=at)
+            except _CopyGoneError:
+                continue
             try:
                 self._record(manifest, at=at, place=place, damaged=known.place if known is not None else None)
             except _CopyGoneError:
@@ -153,16 +154,23 @@ class PlacedStore:
         self._shelf.wait_for_change(timeout_s)
 
     def _written(self, artefact: Artefact, *, at: datetime) -> str:
-        """The place of a new copy, announced and whole; one that could not be written is withdrawn as far as can be."""
+        """The place of a new copy, announced and whole; one that could not be written is withdrawn as far as can be.
+
+        Raises `_CopyGoneError` where a prune has taken the copy meanwhile.
+        """
         manifest, place = artefact.manifest, self._new_place()
         self._change(manifest.application, lambda ledger: ledger.announced(manifest, at=at, place=place))
         address = _address(manifest, place)
         try:
             self._shelf.write(address, {MANIFEST: manifest.to_bytes(), **artefact.files})
-        except StoreError:
+        except StoreError as error:
+            pruned = False
             with suppress(StoreError):  # else a prune finds it, once it is old enough
+                pruned = not self.ledger(manifest.application).is_announced(place)
                 self._change(manifest.application, lambda ledger: ledger.withdrawn(place))
                 self._shelf.delete(address)  # and again by the next prune: some of it may still be on its way
+            if pruned:  # what could not be found again was deleted under the writer's hands
+                raise _CopyGoneError from error
             raise
         return place
 

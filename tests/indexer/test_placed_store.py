@@ -77,6 +77,21 @@ def test_a_slow_writer_that_a_prune_overtakes_deletes_its_copy_and_writes_anothe
     assert store.load("app", "reader", ONE.version).files == ONE.files
 
 
+def test_a_copy_that_a_prune_takes_from_a_writer_who_then_misses_it_is_written_again_and_no_failover_is_told() -> None:
+    bucket, prunes = MemoryStore(), [lambda: prune(bucket)]
+
+    def pruned_and_missed() -> None:
+        if prunes:
+            prunes.pop()()
+            raise StoreUnavailableError("what was written is not there")
+
+    shelf = Slow(bucket, meanwhile=lambda: None, after=pruned_and_missed)
+    store = PlacedStore(shelf, new_place=lambda: next(PLACES))
+    store.publish(ONE, at=NOW)
+    assert store.load("app", "reader", ONE.version).files == ONE.files
+    assert len(objects(bucket)) == 1 + len(ONE.files) + 1  # ledger and manifest
+
+
 def test_a_slow_writer_that_a_prune_overtakes_and_that_dies_leaves_what_later_prunes_delete() -> None:
     bucket = MemoryStore()
     shelf = Slow(bucket, meanwhile=lambda: prune(bucket), after=die)
