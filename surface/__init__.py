@@ -5,7 +5,7 @@
     step = await run.prepare_step(messages)     # what to advertise
     messages += await run.dispatch(messages)    # the answers to append
 
-Dialects, the selector client and other technologies stand in `surface.adapters`, one file each.
+Dialects, the selector client and other technologies stand in `surface.adapters`, one file or folder each.
 """
 
 from surface._version import __version__

@@ -217,22 +217,23 @@ def parse_receipt(text: str) -> Receipt | Rejection:
     """
     if len(text) > MAX_RECEIPT_CHARACTERS:
         return Rejection.MALFORMED
-    return _parsed(text) if len(text) > _REMEMBERED_CHARACTERS else _remembered(text)
-
-
-def _parsed(text: str) -> Receipt | Rejection:
     try:
-        receipt = _from_form(_ReceiptForm.model_validate(json.loads(text)))
-        again = receipt.to_json()
-        # Nearly every receipt is in canonical form, which leaves nothing open. Another form may hide a repeated key, a
-        # null for what is left out, or what is only equal (true for 1, 1.0 for 1): its own canonical text decides.
-        if text != again and canonical_json(json.loads(text, object_pairs_hook=_without_repeated_keys)) != again:
-            return Rejection.MALFORMED
-        if not _consistent(receipt):
-            return Rejection.MALFORMED
-        again.encode("utf-8")  # a lone surrogate is no text
+        return _parsed(text) if len(text) > _REMEMBERED_CHARACTERS else _remembered(text)
     except (ValidationError, ValueError, TypeError, RecursionError):
         return Rejection.MALFORMED
+
+
+def _parsed(text: str) -> Receipt:
+    """The receipt of a text, or an error: only receipts are remembered, never what else a tool has answered."""
+    receipt = _from_form(_ReceiptForm.model_validate(json.loads(text)))
+    again = receipt.to_json()
+    # Nearly every receipt is in canonical form, which leaves nothing open. Another form may hide a repeated key, a
+    # null for what is left out, or what is only equal (true for 1, 1.0 for 1): its own canonical text decides.
+    if text != again and canonical_json(json.loads(text, object_pairs_hook=_without_repeated_keys)) != again:
+        raise ValueError("not the canonical value")
+    if not _consistent(receipt):
+        raise ValueError("contradicts itself")
+    again.encode("utf-8")  # a lone surrogate is no text
     return receipt
 
 

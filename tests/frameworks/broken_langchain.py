@@ -44,7 +44,7 @@ class LosesTheReceipt(DeferredTools):
 class _EveryCallIsNew(Attempts):
     @contextmanager
     def of(self, gated: GatedCall) -> Iterator[Attempt]:
-        self._see(gated.run_id, gated.call_id)
+        self._see(gated.run_id, gated.call_id, failed=True)
         with super().of(gated) as attempt:
             yield attempt
 

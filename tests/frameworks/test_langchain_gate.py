@@ -200,7 +200,7 @@ async def test_this_langgraph_hands_its_checkpointer_on_under_the_name_it_export
 
     saver = InMemorySaver()
     await agent_of([look], checkpointer=saver).ask([[search("look")], [call("look")], "Done."])
-    moved = f"langgraph {version('langgraph')} hands its checkpointer on elsewhere: see langgraph_journal.py"
+    moved = f"langgraph {version('langgraph')} hands its checkpointer on elsewhere: see langchain/journal.py"
     assert [each.saver if each else None for each in found] == [saver], moved
 
 

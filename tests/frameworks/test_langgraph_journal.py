@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -45,6 +46,33 @@ class Loses(AgentMiddleware[Any, Any, Any]):
         answered = await handler(request)
         self._afterwards()
         return answered
+
+
+@pytest.mark.rule("MNT-9")
+@BOTH
+async def test_a_worker_that_heard_a_call_does_not_run_again_what_another_worker_has_begun(how: str) -> None:
+    ran: list[str] = []
+    saver = InMemorySaver()
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        raise Dies
+
+    def worker() -> Any:
+        approval = HumanInTheLoopMiddleware(interrupt_on={"pay": True})
+        return agent_of([pay], before=[approval], always_on=["pay"], checkpointer=saver)
+
+    heard, begins = worker(), worker()
+    await heard.ask([[call("pay")]], how, durability="sync")
+    for each in (heard, begins):
+        each.model.turns.append("Done.")
+    with suppress(Dies):
+        await begins.move(Command(resume={"decisions": [{"type": "approve"}]}), how, durability="sync")
+    answered = await heard.move(None, how, durability="sync")
+    assert ran == ["pay"]
+    assert "INTERRUPTED" in last(answered).text
 
 
 @pytest.mark.rule("MNT-9")

@@ -432,3 +432,16 @@ def test_the_smallest_ceiling_holds_every_status_at_its_longest_names(*, signed:
 @pytest.mark.rule("SRC-4")
 def test_a_signature_weighs_more_than_none() -> None:
     assert smallest_receipt_bytes(signed=True) > smallest_receipt_bytes(signed=False)
+
+
+def test_a_receipt_that_was_read_where_the_stack_was_nearly_full_is_read_well_the_next_time() -> None:
+    text = replace(SELECTED, run_id="deep-in-the-stack").to_json()
+
+    def deep() -> Receipt | Rejection:
+        try:
+            return deep()
+        except RecursionError:
+            return parse_receipt(text)
+
+    deep()
+    assert isinstance(parse_receipt(text), Receipt)

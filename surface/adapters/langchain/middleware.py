@@ -147,7 +147,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         with self._attempts.of(gated) as attempt:
             restarted = attempt.unseen
             if attempt.journal is not None:
-                restarted = attempt.journal.begin() and restarted
+                restarted = attempt.restarted(begun=attempt.journal.begin())
             native = gated.native
             try:
                 if native is None:
@@ -170,7 +170,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         with self._attempts.of(gated) as attempt:
             restarted = attempt.unseen
             if attempt.journal is not None:
-                restarted = await attempt.journal.abegin() and restarted
+                restarted = attempt.restarted(begun=await attempt.journal.abegin())
             native = gated.native
             try:
                 if native is None:
