@@ -28,6 +28,11 @@ Rewrite = Callable[[Callable[[bytes], bytes | None]], None]
 """Told what becomes of the ledger's bytes; None: they are gone."""
 
 
+def becoming(data: bytes | None) -> Callable[[bytes], bytes | None]:
+    """Whatever stood there becomes this."""
+    return lambda _: data
+
+
 def damaged(data: bytes) -> bytes:
     """The same bytes but the last one."""
     return data[:-1] + bytes([data[-1] ^ 1])
@@ -424,11 +429,10 @@ class KeptLedger:
         label = whole.index(b"2026-12-02.17")
         for at in {label, *digits[:: len(digits) // 20]}:
             other = b"3" if whole[at : at + 1] != b"3" else b"2"
-            changed = whole[:at] + other + whole[at + 1 :]
-            rewrite(lambda _, changed=changed: changed)  # type: ignore[misc]
+            rewrite(becoming(whole[:at] + other + whole[at + 1 :]))
             assert not health_of(store, "app").sound, at
         assert applications_of(store) == ["app"]
-        rewrite(lambda _: whole)
+        rewrite(becoming(whole))
         assert health_of(store, "app").sound
 
     @pytest.mark.parametrize("left", [None, b""])
@@ -437,7 +441,7 @@ class KeptLedger:
     ) -> None:
         deployed(store, artefact(), at=NOW)
         assert store.without_ledger() == ()
-        rewrite(lambda _: left)
+        rewrite(becoming(left))
         assert applications_of(twin) == ["app"]
         health = health_of(twin, "app", all_releases=True)
         assert not health.sound

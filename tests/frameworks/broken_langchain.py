@@ -44,9 +44,8 @@ class LosesTheReceipt(DeferredTools):
 class _EveryCallIsNew(Attempts):
     @contextmanager
     def of(self, gated: GatedCall) -> Iterator[Attempt]:
-        self._see(gated.run_id, gated.call_id, failed=True)
         with super().of(gated) as attempt:
-            yield attempt
+            yield replace(attempt, unseen=False, failed=True)
 
 
 class RunsTwice(DeferredTools):

@@ -6,13 +6,17 @@ calls         one call behind the gate, and how the tool node answers it
 attempts      whether a call may run again
 journal       what a checkpointer knows of a call's beginning
 steps         the steps that this process prepared last
+recent        what of both this process remembers, bounded
 messages      the dialect
 tools         tools written for LangChain, in a catalog as they are
 """
 
-from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, LangChainMessages
-from surface.adapters.langchain.middleware import UNNAMED_RUN, DeferredTools, DeferredToolsState
-from surface.adapters.langchain.tools import langchain_tool
+try:
+    from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, LangChainMessages
+    from surface.adapters.langchain.middleware import UNNAMED_RUN, DeferredTools, DeferredToolsState
+    from surface.adapters.langchain.tools import langchain_tool
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("needs an extra: pip install 'toolsurface[langchain]'", name=error.name) from error
 
 __all__ = [
     "LANGCHAIN_MESSAGES",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 from langchain.agents.middleware.types import ModelResponse
@@ -14,6 +13,7 @@ from langgraph.errors import GraphBubbleUp
 
 from surface.adapters.langchain.calls import GatedCall
 from surface.adapters.langchain.journal import Journal, is_kept
+from surface.adapters.langchain.recent import Recent
 from surface.mounted_run import MountedRun
 
 _REMEMBERED = 10_000
@@ -30,27 +30,40 @@ class Attempt:
     journal: Journal | None
     """What a checkpointer knows of it."""
 
-    def restarted(self, *, begun: bool) -> bool:
-        """Whether a call that may not run twice may have run; `begun` is what the journal's notes say.
+    def begin(self) -> bool:
+        """Notes the beginning; whether the call, which may not run twice, may have run.
 
         A call that this process only heard, and that is noted as begun, was begun by another worker.
         """
-        return begun and not self.failed
+        return self.unseen if self.journal is None else self.journal.begin() and not self.failed
+
+    async def abegin(self) -> bool:
+        """The same, for an async graph."""
+        return self.unseen if self.journal is None else await self.journal.abegin() and not self.failed
+
+    def suspend(self) -> None:
+        """Notes that the call waits for somebody."""
+        if self.journal is not None:
+            self.journal.suspend()
+
+    async def asuspend(self) -> None:
+        """The same, for an async graph."""
+        if self.journal is not None:
+            await self.journal.asuspend()
 
 
 class Attempts:
     """The calls that this process saw a model write, or an attempt at which it saw raise."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str], bool] = {}
-        """By run id and call id, the oldest first: whether an attempt at it has failed here."""
-        self._changing = Lock()
+        self._seen: Recent[tuple[str, str], bool] = Recent(_REMEMBERED)
+        """By run id and call id: whether an attempt at it has failed here."""
 
     def heard(self, run: MountedRun, response: ModelResponse[Any]) -> ModelResponse[Any]:
         """The response as it is: its calls were written just now, so none of them has run."""
         for message in response.result:
             for call in message.tool_calls if isinstance(message, AIMessage) else ():
-                self._see(run.calls.run_id, str(call["id"]), failed=False)
+                self._seen.keep((run.calls.run_id, str(call["id"])), value=False)
         return response
 
     @contextmanager
@@ -60,8 +73,7 @@ class Attempts:
         The process knows of it again once it has seen it fail. After a success the messages are to tell of it: where
         the answer is lost on its way there, the call may not run a second time.
         """
-        with self._changing:
-            seen = self._seen.pop((gated.run_id, gated.call_id), None)
+        seen = self._seen.take((gated.run_id, gated.call_id))
         if not gated.runs or gated.repeatable:
             yield Attempt(unseen=False, failed=False, journal=None)
             return
@@ -75,11 +87,5 @@ class Attempts:
                 yield Attempt(unseen=unseen, failed=bool(seen), journal=Journal.of(runtime, gated.call_id))
         except Exception as raised:
             # Whoever resumes a suspended call may be another worker.
-            self._see(gated.run_id, gated.call_id, failed=not isinstance(raised, GraphBubbleUp))
+            self._seen.keep((gated.run_id, gated.call_id), value=not isinstance(raised, GraphBubbleUp))
             raise
-
-    def _see(self, run_id: str, call_id: str, *, failed: bool) -> None:
-        with self._changing:
-            self._seen[run_id, call_id] = failed
-            while len(self._seen) > _REMEMBERED:
-                del self._seen[next(iter(self._seen))]

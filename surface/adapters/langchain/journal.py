@@ -14,12 +14,14 @@ from itertools import count
 from typing import Any, cast
 from uuid import UUID, uuid5
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 # The one exported name for where a graph's checkpointer is handed to what runs inside it; LangGraph keeps it until 2.
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
+
+from surface.adapters.langchain.messages import holds, latest_of
 
 _BEGUN = "toolsurface_begun"
 _SUSPENDED = "toolsurface_suspended"
@@ -138,20 +140,11 @@ def _saver(runtime: Any) -> Any:
 
 
 def _was_open(call_id: str, found: CheckpointTuple) -> bool:
-    """Whether the messages of a checkpoint may hold the call, unanswered; an id may have served an earlier turn."""
+    """Whether the messages of a checkpoint may hold the call, unanswered."""
     messages = found.checkpoint["channel_values"].get("messages")
     if not isinstance(messages, list):
         # A channel that stores differences alone, as deepagents has: the model's answer is written from this one on.
         written = (value for _, channel, value in found.pending_writes or () if channel == "messages")
         each = (message for value in written for message in (value if isinstance(value, list) else [value]))
-        return not any(_holds(message, call_id) for message in each)
-    for message in reversed(messages):
-        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
-            return False
-        if _holds(message, call_id):
-            return True
-    return False
-
-
-def _holds(message: Any, call_id: str) -> bool:
-    return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
+        return not any(holds(message, call_id) for message in each)
+    return isinstance(latest_of(messages, call_id), AIMessage)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
@@ -105,25 +105,26 @@ def left_open(messages: Sequence[Any]) -> list[Call]:
     return [] if not step or step[0].passed_over else list(step[0].unanswered)
 
 
-def recorded(messages: Sequence[Any], call_id: str | None) -> ToolMessage | None:
-    """What answers the call already: LangGraph has all calls of a turn answered, or none."""
+def latest_of(messages: Sequence[Any], call_id: str | None) -> AIMessage | ToolMessage | None:
+    """The last message that holds the call or answers it; an id may have served an earlier turn."""
     for message in reversed(messages):
         if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
             return message
-        if _holds(message, call_id):
-            return None
+        if holds(message, call_id):
+            return message
     return None
 
 
 def turn_of(messages: Sequence[Any], call_id: str | None) -> int:
     """Where the last message stands that holds the call; raises TranscriptError where there is none."""
     for at in range(len(messages) - 1, -1, -1):
-        if _holds(messages[at], call_id):
+        if holds(messages[at], call_id):
             return at
     raise TranscriptError("messages: the state holds no AIMessage with the call that is to be answered")
 
 
-def _holds(message: Any, call_id: str | None) -> bool:
+def holds(message: Any, call_id: str | None) -> TypeGuard[AIMessage]:
+    """Whether a model wrote the call in this message."""
     return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
 
 

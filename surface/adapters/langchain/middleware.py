@@ -30,7 +30,14 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from surface.adapters.langchain.advertising import advertised, refuse_another
 from surface.adapters.langchain.attempts import Attempts
 from surface.adapters.langchain.calls import Answered, GatedCall
-from surface.adapters.langchain.messages import ClosedTool, LangChainMessages, closed_tool, left_open, recorded, turn_of
+from surface.adapters.langchain.messages import (
+    ClosedTool,
+    LangChainMessages,
+    closed_tool,
+    latest_of,
+    left_open,
+    turn_of,
+)
 from surface.adapters.langchain.steps import PreparedSteps
 from surface.adapters.langchain.tools import ClosedDirectTool, native_tool
 from surface.adapters.sync_bridge import run_aside, run_blocking
@@ -145,17 +152,14 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
             return await run_aside(lambda: handler(supplied))
 
         with self._attempts.of(gated) as attempt:
-            restarted = attempt.unseen
-            if attempt.journal is not None:
-                restarted = attempt.restarted(begun=attempt.journal.begin())
+            restarted = attempt.begin()
             native = gated.native
             try:
                 if native is None:
                     return cast("Answered", handler(gated.supplied(restarted=restarted)))
                 return _raised(run_blocking(gated.run_native(native, execute, restarted=restarted)))
             except GraphInterrupt:
-                if attempt.journal is not None:
-                    attempt.journal.suspend()
+                attempt.suspend()
                 raise
 
     async def awrap_tool_call(
@@ -168,17 +172,14 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         if gated.inactive:
             return await gated.answer()
         with self._attempts.of(gated) as attempt:
-            restarted = attempt.unseen
-            if attempt.journal is not None:
-                restarted = attempt.restarted(begun=await attempt.journal.abegin())
+            restarted = await attempt.abegin()
             native = gated.native
             try:
                 if native is None:
                     return cast("Answered", await handler(gated.supplied(restarted=restarted)))
                 return _raised(await gated.run_native(native, handler, restarted=restarted))
             except GraphInterrupt:
-                if attempt.journal is not None:
-                    await attempt.journal.asuspend()
+                await attempt.asuspend()
                 raise
 
     def _mount(self, state: Any, runtime: Any) -> MountedRun:
@@ -197,9 +198,11 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         run = self._mount(request.state, request.runtime)
         ours = name in run.surface.catalog or request.tool is None or isinstance(request.tool, ClosedTool)
         messages = request.state["messages"]
-        answered = recorded(messages, call_id)
-        if answered is not None or not ours:
-            return answered
+        latest = latest_of(messages, call_id)
+        if isinstance(latest, ToolMessage):  # LangGraph has all calls of a turn answered, or none
+            return latest
+        if not ours:
+            return None
         at = turn_of(messages, call_id)
         known = self._steps.of(run, messages[:at])
         turn = await run.open_turn(messages[: at + 1] if known is None else messages[at : at + 1], after=known)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from operator import is_
 from typing import Any
 
+from surface.adapters.langchain.recent import Recent
 from surface.mounted_run import MountedRun
 from surface.prepared_step import PreparedStep
 
@@ -21,20 +22,15 @@ class PreparedSteps:
     """The last prepared step of each run."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str], tuple[Any, tuple[Any, ...], PreparedStep]] = {}
+        self._last: Recent[tuple[str, str], tuple[Any, tuple[Any, ...], PreparedStep]] = Recent(_REMEMBERED)
 
     def keep(self, run: MountedRun, messages: Sequence[Any], step: PreparedStep) -> None:
         """Remembers what these messages gave, in place of the run's step before."""
-        key = (run.calls.run_id, run.surface.key)
-        self._last.pop(key, None)
-        self._last[key] = (run.calls.context, tuple(messages), step)
-        while len(self._last) > _REMEMBERED:
-            # Another thread may have been faster.
-            self._last.pop(next(iter(self._last)), None)
+        self._last.keep((run.calls.run_id, run.surface.key), value=(run.calls.context, tuple(messages), step))
 
     def of(self, run: MountedRun, messages: Sequence[Any]) -> PreparedStep | None:
         """The step that was prepared from exactly these messages."""
-        context, before, step = self._last.get((run.calls.run_id, run.surface.key), (None, (), None))
+        context, before, step = self._last.get((run.calls.run_id, run.surface.key)) or (None, (), None)
         same = (
             step is not None
             and context is run.calls.context

@@ -10,10 +10,13 @@ messages      the dialect
 tools         tools written for pydantic-ai, in a catalog as they are
 """
 
-from surface.adapters.pydantic_ai.capability import DeferredTools, DeferredToolset
-from surface.adapters.pydantic_ai.journal import Journal
-from surface.adapters.pydantic_ai.messages import PYDANTIC_AI, PydanticAIMessages
-from surface.adapters.pydantic_ai.tools import catalog_tools, listed_tools
+try:
+    from surface.adapters.pydantic_ai.capability import DeferredTools, DeferredToolset
+    from surface.adapters.pydantic_ai.journal import Journal
+    from surface.adapters.pydantic_ai.messages import PYDANTIC_AI, PydanticAIMessages
+    from surface.adapters.pydantic_ai.tools import catalog_tools, listed_tools
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("needs an extra: pip install 'toolsurface[pydantic-ai]'", name=error.name) from error
 
 __all__ = [
     "PYDANTIC_AI",

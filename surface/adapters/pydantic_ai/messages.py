@@ -12,11 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-try:
-    from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
-    from pydantic_ai.tools import ToolDefinition
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("needs an extra: pip install 'toolsurface[pydantic-ai]'", name=error.name) from error
+from pydantic_ai.messages import BinaryContent, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.tools import ToolDefinition
 
 from surface.adapters.message_values import arguments_of, text_of
 from surface.call import CallAnswer
@@ -113,7 +110,7 @@ def _read_answer(part: Any, builder: TranscriptBuilder) -> None:
 def receipt_text(part: ToolReturnPart) -> str | None:
     """Where a receipt could be: in the hidden part, else in a content that is one text."""
     metadata = part.metadata
-    hidden = metadata.get(HIDDEN) if metadata is not None and isinstance(metadata, Mapping) else None
+    hidden = metadata.get(HIDDEN) if isinstance(metadata, Mapping) else None
     if isinstance(hidden, str):
         return hidden
     return part.content if isinstance(part.content, str) else None
