@@ -76,6 +76,24 @@ def report_of(served: Served, caller: Grant) -> dict[str, ApplicationReport]:
     return {name: report for name, report in reports.items() if report.surfaces or report.refused}
 
 
+def known_names(served: Served, caller: Grant, *, application: str, surface: str | None) -> dict[str, str]:
+    """Of what a path names, that which is served or refused here and which the caller may see: for a log.
+
+    ``application`` and ``surface``; neither of an application of which the caller may see nothing.
+    """
+    now = served.get(application)
+    if now is None:
+        return {}
+    there = surface is not None and (surface in now.active or surface in now.refused)
+    if surface is not None and there and caller.allows(application, surface):
+        return {"application": application, "surface": surface}
+    named = _surfaces(application, caller)
+    seen = (
+        (now.active or now.refused) if ANY in named else any(one in now.active or one in now.refused for one in named)
+    )
+    return {"application": application} if seen else {}
+
+
 def _surfaces(application: str, caller: Grant) -> frozenset[str]:
     """The surfaces of an application that a grant names, or `ANY` among them."""
     nothing = frozenset[str]()

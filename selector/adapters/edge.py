@@ -1,8 +1,9 @@
 """The outermost layer of the service: one line in the log for each request, and the last catch.
 
-A line holds the method, the route's template, the application and surface where they are valid keys, the id of the
-API key, the status and the milliseconds: never a path, a query string, a header or a body as it was sent (EVD-2). An
-error that nobody foresaw is logged by its class and place; its message may quote a query.
+A line holds the method, the route's template, the application and surface, the id of the API key, the status and the
+milliseconds: never a path, a query string, a header or a body as it was sent (EVD-2). An application and a surface are
+named only where the service has them and the key may see them: any other name is a text that somebody made up. An error
+that nobody foresaw is logged by its class and place; its message may quote a query.
 
 A body that says it is too large is refused here, because the framework's own refusal is not a problem document; one
 that does not say so is cut off by the framework while it is read.
@@ -16,19 +17,20 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from selector.access import EVERYTHING
+from selector.access import EVERYTHING, Grant
 from selector.adapters.answer_seen import METHODS, StatusSeen, route_of
 from selector.adapters.door import CALLER
 from selector.adapters.logs import REQUEST_ID, REQUEST_ID_HEADER, request_id
 from selector.adapters.problems import problem, problem_of
-from surface.identity import is_key
+from selector.reports import known_names
+from selector.served import Served
 
 LOG: Final = logging.getLogger("toolsurface.selector.access")
 
@@ -50,8 +52,10 @@ def marked_crowded(app: ASGIApp) -> ASGIApp:
 class Edge:
     """An ASGI application around another one."""
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, served: Callable[[], Served], max_body_bytes: int) -> None:
+        """`served` says which names stand in the log; raises nothing."""
         self._app = app
+        self._served = served
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,9 +85,25 @@ class Edge:
             if sent.status == 0:
                 await problem_of(error)(scope, receive, sent)
         finally:
-            seen = _seen(scope, sent.status, 1000.0 * (time.perf_counter() - started))
+            seen = self._seen(scope, sent.status, 1000.0 * (time.perf_counter() - started))
             LOG.info("%s", _line(seen), extra={"request": seen})
             REQUEST_ID.reset(before)
+
+    def _seen(self, scope: Scope, status: int, milliseconds: float) -> dict[str, str | int | float]:
+        caller: Grant | None = scope.get(CALLER)
+        return {
+            "method": scope["method"] if scope["method"] in _METHODS else "-",
+            "route": route_of(scope) or "-",
+            **self._names(scope.get("path_params") or {}, caller),
+            **({} if caller is None or caller is EVERYTHING else {"key": caller.id}),
+            "status": status,
+            "milliseconds": round(milliseconds, 1),
+        }
+
+    def _names(self, path: Mapping[str, str], caller: Grant | None) -> dict[str, str]:
+        if caller is None or "application" not in path:
+            return {}
+        return known_names(self._served(), caller, application=path["application"], surface=path.get("surface"))
 
 
 def place_of(error: BaseException) -> str:
@@ -102,19 +122,6 @@ def _declared_bytes(scope: Scope) -> int:
     declared = Headers(scope=scope).get("content-length", "")
     # A length of a thousand digits is too large without being counted.
     return int(declared[:18]) if declared.isascii() and declared.isdigit() else 0
-
-
-def _seen(scope: Scope, status: int, milliseconds: float) -> dict[str, str | int | float]:
-    keys = scope.get("path_params") or {}
-    caller = getattr(scope.get(CALLER), "id", None)
-    return {
-        "method": scope["method"] if scope["method"] in _METHODS else "-",
-        "route": route_of(scope) or "-",
-        **{part: keys[part] for part in ("application", "surface") if is_key(str(keys.get(part, "")))},
-        **({} if caller in {None, EVERYTHING.id} else {"key": caller}),
-        "status": status,
-        "milliseconds": round(milliseconds, 1),
-    }
 
 
 def _line(seen: Mapping[str, str | int | float]) -> str:

@@ -103,7 +103,7 @@ def build_app(
     describe(api, open_paths=opened)
 
     app: ASGIApp = Door(api, access=access, rates=rates, open_paths=opened)
-    app = Edge(Clock(app, patience=patience), max_body_bytes=MAX_BODY_BYTES)
+    app = Edge(Clock(app, patience=patience), served=served, max_body_bytes=MAX_BODY_BYTES)
     for wrap in around:
         app = wrap(app)
     return app

@@ -3,7 +3,8 @@
 Rules kept here:
 
 1. No label holds content, and none has more values than this replica has routes, codes and served surfaces: an
-   application or a surface comes from an answer or from what is served, never from a request that found nothing.
+   application or a surface comes from an answer or from what is served, never from a request that found nothing, and
+   what was counted of a surface ends when it is served no more.
 2. Whatever is known elsewhere is read when it is scraped, and counted nowhere twice.
 3. Counting raises nothing and waits for nothing.
 
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -74,12 +76,7 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
-        self._answers = Counter(
-            "toolsurface_answers",
-            "Queries answered: ranked, abstained or degraded.",
-            ["application", "surface", "outcome"],
-            registry=self.registry,
-        )
+        self._answers = _Answers()
         self._refused = Counter(
             "toolsurface_refusals", "Requests that the ranker could not answer.", ["code"], registry=self.registry
         )
@@ -94,7 +91,7 @@ class Metrics:
 
     def watch(self, watched: Watched) -> None:
         """Reads these at each scrape from now on."""
-        self.registry.register(_Reading(watched))
+        self.registry.register(_Reading(watched, self._answers))
 
     def counting_requests(self, app: ASGIApp) -> ASGIApp:
         """The application, its requests counted by the template of their route."""
@@ -124,7 +121,7 @@ class Metrics:
 
     def _answered(self, application: str, reply: RankReply) -> None:
         outcome = "degraded" if reply.degraded else "abstained" if reply.abstained else "ranked"
-        self._answers.labels(application, reply.surface, outcome).inc()
+        self._answers.count(application, reply.surface, outcome)
 
 
 class _CountedRanker:
@@ -159,11 +156,33 @@ class _CountedRanker:
         return replies
 
 
+class _Answers:
+    """Queries answered, by application, surface and outcome; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: dict[tuple[str, str, str], int] = {}
+
+    def count(self, application: str, surface: str, outcome: str) -> None:
+        of = (application, surface, outcome)
+        with self._lock:
+            self._counts[of] = self._counts.get(of, 0) + 1
+
+    def of(self, served: Served) -> Mapping[tuple[str, str, str], int]:
+        """What was counted of these; the rest is forgotten."""
+        with self._lock:
+            gone = [of for of in self._counts if of[0] not in served or of[1] not in served[of[0]].active]
+            for each in gone:
+                del self._counts[each]
+            return dict(self._counts)
+
+
 class _Reading(Collector):
     """What is read at a scrape."""
 
-    def __init__(self, watched: Watched) -> None:
+    def __init__(self, watched: Watched, answers: _Answers) -> None:
         self._watched = watched
+        self._answers = answers
 
     def collect(self) -> Iterable[Metric]:
         watched = self._watched
@@ -183,7 +202,16 @@ class _Reading(Collector):
         yield _counter("store_refreshes", "Looks at the store that could read all of it.", watched.refreshes())
         yield _gauge("store_refreshed_timestamp_seconds", "When the last of them was.", watched.refreshed())
         yield _gauge("store_unreadable", "Applications, or the whole store, unreadable now.", len(watched.unreadable()))
-        yield from _of_served(watched.served())
+        served = watched.served()
+        answers = CounterMetricFamily(
+            "toolsurface_answers",
+            "Queries answered: ranked, abstained or degraded.",
+            labels=["application", "surface", "outcome"],
+        )
+        for of, value in self._answers.of(served).items():
+            answers.add_metric(of, value)
+        yield answers
+        yield from _of_served(served)
 
 
 def _of_served(served: Served) -> Iterable[Metric]:

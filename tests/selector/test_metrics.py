@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -21,7 +22,7 @@ from selector.access import KEY_BYTES, hashed, key_of
 from selector.commands.observing import add_metrics_port, scraped
 from surface.adapters.command_line import WrongUseError
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
-from tests.selector.server_process import REPOSITORY, ServerProcess, running_server
+from tests.selector.server_process import REPOSITORY, ServerProcess, running_server, until
 
 OPERATOR, OWN = key_of(b"o" * KEY_BYTES), key_of(b"n" * KEY_BYTES)
 MARKER = "s3cret-marker"
@@ -125,6 +126,23 @@ def test_nothing_that_was_sent_stands_in_a_scrape_or_in_the_log(server: ServerPr
     for sent in (MARKER, MARKER.upper(), "Eiffel", "delete a file", OPERATOR):
         assert sent not in scrape
         assert sent not in log
+
+
+async def test_what_was_counted_of_a_surface_ends_when_it_is_served_no_more(tmp_path: Path) -> None:
+    port = _free_port()
+    store, model = DirectoryStore(tmp_path), default_embedder(threads=1)
+
+    def counted() -> set[str]:
+        found = _scraped(httpx2.get(f"http://127.0.0.1:{port}/metrics").text)
+        return {dict(labels)["surface"] for name, labels in found if name == "toolsurface_answers_total"}
+
+    put(store, {SURFACE: TOOLS, "writer": TOOLS}, embedder=model)
+    with running_server(tmp_path, "--metrics-port", str(port), log=tmp_path / "log") as server:
+        for surface in (SURFACE, "writer"):
+            _ask(server, "delete a file", surface=surface)
+        assert counted() == {SURFACE, "writer"}
+        put(store, {SURFACE: TOOLS}, embedder=model)
+        await until(lambda: counted() == {SURFACE})
 
 
 def test_the_scrape_on_the_service_itself_is_an_operators(server: ServerProcess) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from indexer.errors import StoreError
 from indexer.memory_store import MemoryStore
 from selector.access import ANY, EVERYTHING, Grant
-from selector.reports import report_of
+from selector.reports import known_names, report_of
 from selector.served import Refusal, ServedApplication, ServedVersion
 from tests.selector.builders import APPLICATION, TOOLS, library_over, put
 
@@ -101,3 +101,30 @@ def test_a_grant_of_one_surface_costs_no_walk_over_what_others_have(version: Ser
     served = _NeverWalked(shop=ServedApplication(release="r", active=active, refused=_NeverWalked()))
     report = report_of(MappingProxyType(served), Grant(id="t", surfaces={"shop": frozenset({"reader"})}))
     assert list(report["shop"].surfaces) == ["reader"]
+
+
+@given(
+    surfaces=st.dictionaries(st.sampled_from(["shop", "bank", "nobody", ANY]), _SURFACES),
+    application=st.sampled_from(["shop", "bank", "empty", "nobody", ANY, "a line\n"]),
+    surface=st.sampled_from(["a", "b", "c", ANY, "a line\n", None]),
+)
+def test_names_for_a_log_are_those_that_a_report_tells_the_same_caller(
+    version: ServedVersion, surfaces: dict[str, frozenset[str]], application: str, surface: str | None
+) -> None:
+    full = ServedApplication(release="r", active={"b": version}, refused={"a": Refusal(code="damaged", detail="x")})
+    served = {"shop": full, "bank": full, "empty": ServedApplication(release="r", active={})}
+    grant = Grant(id="t", surfaces=surfaces)
+    report = report_of(served, grant).get(application)
+    expected = {} if report is None else {"application": application}
+    if report is not None and surface is not None and surface in {*report.surfaces, *report.refused}:
+        expected["surface"] = surface
+    assert known_names(served, grant, application=application, surface=surface) == expected
+
+
+def test_names_for_a_log_cost_no_walk_over_what_others_have(version: ServedVersion) -> None:
+    active = _NeverWalked(reader=version, writer=version)
+    served = _NeverWalked(shop=ServedApplication(release="r", active=active, refused=_NeverWalked()))
+    for grant in (Grant(id="t", surfaces={"shop": frozenset({"reader"})}), EVERYTHING):
+        for surface in ("reader", "nobody"):
+            told = known_names(MappingProxyType(served), grant, application="shop", surface=surface)
+            assert told == {"application": "shop", **({"surface": surface} if surface == "reader" else {})}

@@ -230,6 +230,26 @@ async def test_the_log_says_whose_key_asked_and_never_the_key(
     assert not any(key in line for line in lines for key in (*KEYS.values(), *NOBODYS.values()) if key)
 
 
+@pytest.mark.rule("EVD-2")
+@pytest.mark.parametrize("name", GRANTS)
+async def test_the_log_names_what_a_key_may_see_of_what_is_there_and_nothing_else(
+    http: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    seen = {path for path in SURFACES if _may(name, path)}
+    for path in ASKED:
+        caplog.clear()
+        await _rank(http, path, KEYS[name])
+        ((line, told),) = [
+            (record.getMessage(), vars(record)["request"]) for record in caplog.records if hasattr(record, "request")
+        ]
+        application, surface = path.split("/")
+        expected = {"application": application} if any(one.startswith(f"{application}/") for one in seen) else {}
+        expected |= {"surface": surface} if path in seen else {}
+        assert {part: told[part] for part in ("application", "surface") if part in told} == expected, path
+        assert re.findall(r" (application|surface)=(\S+)", line) == list(expected.items())
+
+
 async def test_an_open_service_lets_everybody_see_everything(library: Library, noting: Noting) -> None:
     app = build_app(ranker=noting, served=lambda: library.served)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://selector") as client:
