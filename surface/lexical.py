@@ -179,6 +179,8 @@ def _humps(token: str) -> list[str]:
     """The parts of an identifier: cut before a capital after a small letter, before the last capital of a run that a
     small letter follows, and between letters and digits. Any script that has capitals is cut the same way.
     """
+    if token.isalpha() and token[1:].islower():
+        return [token]  # most words: nothing after the first letter can begin a part
     parts: list[str] = []
     start = 0
     for at in range(1, len(token)):
