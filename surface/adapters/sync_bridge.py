@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from surface.worker_thread import HOLDS_LOOP, in_thread
@@ -33,7 +33,8 @@ class _Background:
     def loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+                # A loop keeps the context variables that it is made in: not those of whoever happens to be first.
+                self._loop = Context().run(asyncio.new_event_loop)
                 self._thread = threading.Thread(target=_run_for_ever, args=(self._loop,), name=_NAME, daemon=True)
                 self._thread.start()
             return self._loop

@@ -44,7 +44,7 @@ Turn = Sequence[tuple[str, Mapping[str, Any]]] | str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphLife:
-    """What one process does with the one thread."""
+    """What one process does with one thread."""
 
     turns: Sequence[Turn] = ()
     prompt: str | None = None
@@ -55,6 +55,9 @@ class GraphLife:
     """Tools that a human has to approve."""
     interrupts: Sequence[str] = ()
     """Tools of LangChain's own that ask a human themselves, inside."""
+    thread: str = "main"
+    inherits: str | None = None
+    """Another thread, whose messages stand before the prompt."""
     surface: str = "desk"
     catalog: str = "first"
     native: bool = False
@@ -85,7 +88,9 @@ class Process:
         if self.life.forgets:
             await self._update([RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("(A summary.)")])
         tell("found", await self._found())
-        given: Any = None if self.life.prompt is None else {"messages": [HumanMessage(self.life.prompt)]}
+        given: Any = None
+        if self.life.prompt is not None:
+            given = {"messages": [*await self._inherited(), HumanMessage(self.life.prompt)]}
         if self.life.approves:
             given = Command(resume=APPROVE)
         # Up to the next model request, which answers what was left open.
@@ -110,8 +115,15 @@ class Process:
         run = self.middleware._mount(values, SimpleNamespace(context=None))
         return (await run.prepare_step(values.get("messages", []))).names
 
-    async def _state(self) -> Any:
-        return self.graph.get_state(self.config) if self.life.sync else await self.graph.aget_state(self.config)
+    async def _inherited(self) -> Sequence[Any]:
+        if self.life.inherits is None:
+            return ()
+        messages: Sequence[Any] = (await self._state(_thread(self.life.inherits))).values["messages"]
+        return messages
+
+    async def _state(self, config: Mapping[str, Any] | None = None) -> Any:
+        config = config or self.config
+        return self.graph.get_state(config) if self.life.sync else await self.graph.aget_state(config)
 
     async def _update(self, messages: Sequence[Any]) -> None:
         if self.life.sync:
@@ -124,6 +136,10 @@ class Process:
             self.graph.invoke(given, self.config, interrupt_before=[before], durability="sync")
         else:
             await self.graph.ainvoke(given, self.config, interrupt_before=[before], durability="sync")
+
+
+def _thread(name: str) -> Mapping[str, Any]:
+    return {"configurable": {"thread_id": name}}
 
 
 def langchains_own(tool: Tool, store: Store, checkpoint: Checkpoint, *, asks: bool) -> Tool:
@@ -168,7 +184,7 @@ def process_of(life: GraphLife, folder: Path, saver: Any) -> Process:
     model = ScriptedChatModel(turns=[])
     middleware: list[Any] = [deferred, *approval]
     graph = create_agent(model, middleware=middleware, checkpointer=saver)
-    return Process(life, graph, deferred, model, checkpoint, {"configurable": {"thread_id": "main"}})
+    return Process(life, graph, deferred, model, checkpoint, _thread(life.thread))
 
 
 async def main(folder: Path, life: GraphLife) -> None:

@@ -3,7 +3,8 @@
     python -m tests.frameworks.matrix [FRAMEWORK …]
 
 Each cell has a virtual environment of its own below `.frameworks`, with the extra alone: installing it must bring no
-other framework, which is looked at before the tests run. A framework is one `Row` of the table.
+other framework, which is looked at first. What the recovery matrix stores runs in comes behind it, in the newest
+version that this release of the framework takes. A framework is one `Row` of the table.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ class Row:
     """What must be in no other framework's environment."""
     oldest: Sequence[str]
     """Requirements that make the oldest cell."""
+    recovery: str
+    """The group of requirements that its recovery matrix needs beside the extra."""
     tests: Sequence[str]
-    """Files and folders that pytest gets; those that need more than the extra stand in no row."""
+    """Files and folders that pytest gets."""
 
 
 TABLE = (
@@ -39,13 +42,16 @@ TABLE = (
         extra="pydantic-ai",
         distribution="pydantic-ai-slim",
         oldest=["pydantic-ai-slim==2.16.0"],
+        recovery="pydantic-ai-recovery",
         tests=[
             "tests/frameworks/test_pydantic_ai_attempts.py",
             "tests/frameworks/test_pydantic_ai_broken.py",
             "tests/frameworks/test_pydantic_ai_conformance.py",
+            "tests/frameworks/test_pydantic_ai_dbos.py",
             "tests/frameworks/test_pydantic_ai_journal.py",
             "tests/frameworks/test_pydantic_ai_hooks.py",
             "tests/frameworks/test_pydantic_ai_reading.py",
+            "tests/frameworks/test_pydantic_ai_recovery.py",
             "tests/frameworks/test_pydantic_ai_tools.py",
             "tests/frameworks/test_pydantic_ai_toolsets.py",
         ],
@@ -54,10 +60,15 @@ TABLE = (
         extra="langchain",
         distribution="langchain",
         oldest=["langchain==1.4.2"],
+        recovery="langchain-recovery",
         tests=[
+            "tests/frameworks/test_deepagents.py",
             "tests/frameworks/test_langchain.py",
             "tests/frameworks/test_langchain_gate.py",
+            "tests/frameworks/test_langchain_steps.py",
             "tests/frameworks/test_langchain_tools.py",
+            "tests/frameworks/test_langgraph_journal.py",
+            "tests/frameworks/test_langgraph_recovery.py",
             "tests/frameworks/test_sync_bridge.py",
         ],
     ),
@@ -83,39 +94,34 @@ class Cell:
 
     def run(self) -> int:
         """Sets the environment up, looks at what came with it, and runs the tests; pytest's exit status."""
-        self._install()
-        strangers = sorted(self._installed() & {row.distribution for row in TABLE if row is not self.row})
-        if strangers:
-            print(f"{self.name}: the extra brings another framework: {', '.join(strangers)}", file=sys.stderr)
-            return 1
+        stamp = HOME / self.name / "installed"
+        wanted = sha256((ROOT / "pyproject.toml").read_bytes() + repr(self._pins).encode()).hexdigest()
+        if self.newest or not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
+            print(f"{self.name}: installing", file=sys.stderr)
+            # Anew, because what an earlier recovery matrix brought would stand beside the extra.
+            venv.create(HOME / self.name, with_pip=True, clear=True)
+            self._pip("install", "--upgrade", "pip>=25.1")
+            self._install("framework-tests")
+            if strangers := sorted(self._installed() & {row.distribution for row in TABLE if row is not self.row}):
+                print(f"{self.name}: the extra brings another framework: {', '.join(strangers)}", file=sys.stderr)
+                return 1
+            self._install("framework-tests", self.row.recovery)
+            stamp.write_text(wanted, encoding="utf-8")
+        self._installed()
         command = [str(self.python), "-m", "pytest", "-q", "-p", "no:cacheprovider", *self.row.tests]
         return subprocess.run(command, cwd=ROOT, check=False).returncode
 
-    def _install(self) -> None:
-        pins = [] if self.newest else list(self.row.oldest)
-        wanted = sha256((ROOT / "pyproject.toml").read_bytes() + repr(pins).encode()).hexdigest()
-        stamp = HOME / self.name / "installed"
-        if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted and not self.newest:
-            return
-        print(f"{self.name}: installing", file=sys.stderr)
-        if not self.python.is_file():
-            venv.create(HOME / self.name, with_pip=True)
-        pip = [str(self.python), "-m", "pip", "--disable-pip-version-check", "-q"]
-        subprocess.run([*pip, "install", "--upgrade", "pip>=25.1"], check=True)
-        asked = [f"{ROOT}[json-schema,{self.row.extra}]", *pins]
-        subprocess.run(
-            [
-                *pip,
-                "install",
-                "--upgrade",
-                "--editable",
-                *asked,
-                "--group",
-                f"{ROOT / 'pyproject.toml'}:framework-tests",
-            ],
-            check=True,
-        )
-        stamp.write_text(wanted, encoding="utf-8")
+    @property
+    def _pins(self) -> Sequence[str]:
+        return () if self.newest else self.row.oldest
+
+    def _install(self, *groups: str) -> None:
+        """The extra with these groups of requirements, all in versions that fit the pins."""
+        asked = [flag for group in groups for flag in ("--group", f"{ROOT / 'pyproject.toml'}:{group}")]
+        self._pip("install", "--editable", f"{ROOT}[json-schema,{self.row.extra}]", *self._pins, *asked)
+
+    def _pip(self, *arguments: str) -> None:
+        subprocess.run([str(self.python), "-m", "pip", "--disable-pip-version-check", "-q", *arguments], check=True)
 
     def _installed(self) -> set[str]:
         command = [str(self.python), "-m", "pip", "list", "--format", "freeze", "--disable-pip-version-check"]

@@ -6,7 +6,8 @@ import pytest
 from deepagents import create_deep_agent
 from langchain.tools import tool as lc_tool
 
-from tests.frameworks.langchain_agents import Turns, agent_of, answers, call, search
+from surface.adapters.langchain import DeferredTools
+from tests.frameworks.langchain_agents import Turns, agent_of, answers, call, controller_of, search
 
 
 @pytest.mark.parametrize("how", ["invoke", "ainvoke"])
@@ -31,16 +32,30 @@ async def test_a_deep_agent_keeps_its_own_tools_and_defers_the_catalogs(how: str
     assert second == (*first, "pay")
 
 
-@pytest.mark.rule("ACT-5")
-async def test_a_sub_agent_inherits_no_activation() -> None:
+@pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+@pytest.mark.rule("ACT-5", "SRC-1")
+async def test_a_sub_agent_with_the_same_catalog_starts_with_the_base_set_and_leaves_the_parents_alone(
+    how: str,
+) -> None:
     @lc_tool
     def pay() -> str:
         """Pays."""
         return "paid"
 
-    agent = agent_of([pay], create=create_deep_agent)
-    task = call("task", description="Pay.", subagent_type="general-purpose")
-    messages = await agent.ask([[search("pay")], [task], [call("pay")], "Nothing to pay with.", "Done."])
-    assert "pay" in agent.model.advertised[1]
-    assert "pay" not in agent.model.advertised[2]
-    assert "paid" not in answers(messages)[-1].text
+    agent = agent_of([pay])
+    helper = {
+        "name": "helper",
+        "description": "Helps.",
+        "system_prompt": "Help.",
+        "model": agent.model,
+        "tools": [],
+        "middleware": [DeferredTools(controller_of([pay]), surface="desk")],
+    }
+    parent = agent_of([pay], create=create_deep_agent, subagents=[helper])
+    helping = call("task", description="Pay.", subagent_type="helper")
+    agent.model.turns.extend([[call("pay")], [search("pay")], [call("pay")], "Paid it."])
+    messages = await parent.ask([[search("pay")], [helping], [call("pay")], "Done."], how)
+    assert ["pay" in names for names in agent.model.advertised] == [False, True, True, True]
+    assert ["pay" in names for names in parent.model.advertised] == [False, True, True, True]
+    _, helped, paid = answers(messages)
+    assert (helped.text, paid.text) == ("Paid it.", "paid")

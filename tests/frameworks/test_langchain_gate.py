@@ -12,7 +12,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
@@ -98,6 +98,32 @@ async def test_the_applications_prepare_step_narrows_instructs_and_settles_each_
     assert ("Ada", (SEARCH, "pay", "look")) in seen
     assert {context for context, _ in seen} == {"Ada"}
     assert agent.model.instructed == ["Only look."] * 3
+
+
+@pytest.mark.rule("ACT-7")
+@BOTH
+async def test_the_applications_prepare_step_says_what_messages_the_model_reads_and_the_graph_keeps_its_own(
+    how: str,
+) -> None:
+    look, _ = _noting([])
+    short = [HumanMessage("In short: look."), SystemMessage("Be brief.")]
+    agent = agent_of([look], deferred={"prepare_step": lambda _: StepChanges(messages=short)})
+    kept = await agent.ask(["Done."], how)
+    assert agent.model.instructed == ["Be brief."]
+    assert [each.text for each in kept] == ["Please.", "Done."]
+
+
+@BOTH
+async def test_a_tool_that_the_agent_has_beside_the_catalog_and_in_it_is_refused(how: str) -> None:
+    look, pay = _noting([])
+    schema = {"name": "look", "description": "Looks.", "input_schema": {"type": "object", "properties": {}}}
+    function = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+    for beside in (look, schema, function):
+        with pytest.raises(ConfigurationError, match=r"^tools: look stand in the catalog and among the agent's own"):
+            await agent_of([look], beside=[beside]).ask(["Done."], how)
+    agent = agent_of([look], beside=[pay])
+    await agent.ask(["Done."], how)
+    assert agent.model.advertised == [(SEARCH, "pay")]
 
 
 @dataclass

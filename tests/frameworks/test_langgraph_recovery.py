@@ -115,6 +115,30 @@ def test_a_new_input_in_the_same_thread_is_a_new_run_and_starts_with_the_base_se
     assert not searched.store.ran("refund")
 
 
+@pytest.mark.rule("ACT-5", "SRC-1")
+def test_a_queued_successor_with_the_whole_history_starts_with_the_base_set(searched: Thread) -> None:
+    finished = searched.live(GraphLife(turns=[[call("refund")], "Done."]))
+    assert finished.advertised[-1] == active("refund", "look_up")
+    successor = searched.live(GraphLife(prompt="And the next one.", turns=[[call("refund")], "Gladly."]))
+    assert successor.advertised[0] == BASE
+    assert "SEARCH_REQUIRED" in successor.answers["call-5"]
+    assert len(searched.store.ran("refund")) == 1
+
+
+@pytest.mark.rule("ACT-5", "SRC-1")
+def test_a_sub_agent_with_the_parents_history_starts_with_the_base_set_and_leaves_the_parents_alone(
+    searched: Thread,
+) -> None:
+    sub_agent = GraphLife(
+        thread="sub", inherits="main", prompt="Look after the refund.", turns=[[call("refund")], [call("refund")]]
+    )
+    sub = searched.live(sub_agent)
+    assert sub.advertised == (BASE, active("refund"))
+    assert "SEARCH_REQUIRED" in sub.answers["call-4"]
+    assert sub.answers["call-5"] == "refund done"
+    assert searched.live(GraphLife()).found == active("refund", "look_up")
+
+
 @pytest.mark.rule("RCP-4", "ACT-4", "ACT-9", "REP-4")
 @pytest.mark.parametrize(
     ("life", "found"),

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai import RunContext, Tool, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     TextPart,
@@ -18,6 +20,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
 from pydantic_ai.usage import RunUsage
@@ -26,6 +29,15 @@ from surface.adapters.pydantic_ai import PYDANTIC_AI
 from surface.adapters.pydantic_ai.reading import RunMessages
 from surface.errors import TranscriptError
 from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Desk, close_account, refund, returns
+
+
+def retried(call_id: str | None) -> Any:
+    """What an older release stored for a call that it refused, or for none, as this release reads it."""
+    answered = {} if call_id is None else {"tool_name": "alpha", "tool_call_id": call_id}
+    stored = [{"kind": "request", "parts": [{"part_kind": "retry-prompt", "content": "no", **answered}]}]
+    (request,) = ModelMessagesTypeAdapter.validate_python(stored)
+    return request.parts[0]
+
 
 _IDS = st.sampled_from(["a", "b", "c"])
 _CALLS = st.lists(_IDS, unique=True, max_size=3).map(
@@ -36,6 +48,7 @@ _CALLS = st.lists(_IDS, unique=True, max_size=3).map(
 _PARTS = st.one_of(
     st.builds(lambda each, text: ToolReturnPart("alpha", text, tool_call_id=each), _IDS, st.text(max_size=3)),
     st.builds(lambda each: ToolReturnPart("alpha", "no", tool_call_id=each, outcome="failed"), _IDS),
+    st.builds(retried, st.one_of(st.none(), _IDS)),
     st.builds(lambda: UserPromptPart("hello")),
 )
 _MESSAGES = st.lists(st.one_of(_CALLS, st.lists(_PARTS, min_size=1, max_size=3).map(ModelRequest)))
@@ -117,3 +130,39 @@ def test_a_prompt_behind_an_open_turn_still_passes_it_over() -> None:
     assert [call.id for call in PYDANTIC_AI.read([called, answered]).unanswered] == ["b"]
     with pytest.raises(TranscriptError, match="something follows"):
         _ = PYDANTIC_AI.read([called, answered, prompt]).unanswered
+
+
+@pytest.mark.rule("ACT-1")
+def test_a_refusal_that_was_edited_in_place_is_read_anew() -> None:
+    refusal = retried("a")
+    calls = [ToolCallPart("alpha", {}, tool_call_id=each) for each in ("a", "b")]
+    messages = [ModelResponse(parts=calls), ModelRequest(parts=[refusal])]
+    reader = RunMessages()
+    before = reader.read(messages)
+    refusal.tool_call_id = "b"
+    assert reader.read(messages) == PYDANTIC_AI.read(messages) != before
+
+
+class Forgets(AbstractCapability[Desk]):
+    """Takes every receipt out of the history once the model has answered."""
+
+    async def after_model_request(
+        self,
+        ctx: RunContext[Desk],
+        *,
+        request_context: ModelRequestContext,
+        response: ModelResponse,
+    ) -> ModelResponse:
+        for message in ctx.messages:
+            for part in message.parts:
+                if isinstance(part, ToolReturnPart):
+                    part.metadata = None
+        return response
+
+
+@pytest.mark.rule("REP-2")
+async def test_what_a_step_advertised_may_run_in_it_whatever_is_edited_in_between() -> None:
+    bench = Bench(refund, capabilities=[Forgets()])
+    result = await bench.run([SEARCH], [("refund", {"amount": 1})])
+    assert [part.content for part in returns(result)][1:] == ["refunded 1"]
+    assert bench.shown == [["search_tools"], ["search_tools", "refund"], ["search_tools"]]

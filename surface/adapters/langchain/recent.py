@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Lock
+from threading import RLock
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -16,7 +16,8 @@ class Recent(Generic[K, V]):
         self._most = most
         self._values: dict[K, V] = {}
         """The one kept longest ago first."""
-        self._changing = Lock()
+        self._changing = RLock()
+        """Taken up a second time where memory is cleared up in the middle of a change and something dies with it."""
 
     def keep(self, key: K, *, value: V) -> None:
         """Takes up a value, in place of an earlier one of the key; the oldest of too many go."""
@@ -24,7 +25,7 @@ class Recent(Generic[K, V]):
             self._values.pop(key, None)
             self._values[key] = value
             while len(self._values) > self._most:
-                del self._values[next(iter(self._values))]
+                self._values.pop(next(iter(self._values)), None)
 
     def get(self, key: K) -> V | None:
         """The value, where it is still here."""

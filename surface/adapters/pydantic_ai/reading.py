@@ -106,5 +106,7 @@ def _content(message: Any) -> tuple[Any, ...]:
             shown += (part.tool_call_id, receipt_text(part), part.outcome)
         elif isinstance(part, ToolCallPart):
             shown += (part.tool_call_id, part.tool_name, part.args)
+        elif part.part_kind == "retry-prompt":  # what older releases answer a refused call with
+            shown += (part.tool_call_id, part.tool_name)
         shown.append(type(part))
     return tuple(shown)
