@@ -1,9 +1,10 @@
 """A process that makes deployers out of itself and kills each one at another place.
 
-    python -m tests.faults.deployers stages FOLDER    kill at the first, second, … thing that progress is told
+    python -m tests.faults.deployers stages FOLDER    kill at the first, second, … boundary of its stages
     python -m tests.faults.deployers files FOLDER     kill at the first, second, … change of a file
-    python -m tests.faults.deployers stages FOLDER URL    the first on a Redis, where each deployer has a namespace
-    python -m tests.faults.deployers stages FOLDER objects    the first on objects in a folder
+    python -m tests.faults.deployers stages FOLDER URL    the first on a Redis, where each deployer has a namespace, or
+                                                          on an object store, where each one has a prefix
+    python -m tests.faults.deployers puts FOLDER URL      kill after the first, second, … object that decides something
 
 Every deployer is a real process, forked from this one so that it starts in a millisecond, and dies by SIGKILL. What
 it leaves is looked at here, and then deployed to again. A line of JSON is printed for each death.
@@ -25,6 +26,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import obstore
+from obstore.store import ObjectStore, S3Store
+
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.opening import open_store
 from indexer.adapters.usual_index import open_artefact
@@ -37,7 +41,6 @@ from indexer.health import health_of
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress, silent
 from selector.rehearsal import SelectorRehearsal
-from tests.faults.local_objects import local_objects
 from tests.indexer.samples import EMBEDDER, catalog, tool
 
 OLD = catalog(
@@ -53,7 +56,6 @@ NEW = catalog(
     deploy="new",
 )
 CANARIES = (Canary(line=1, surface="writer", query="writes a thing", tool="write", first=1),)
-OBJECTS = "objects"
 DEADLINE_S = 120
 """After which a process that hangs is ended by the kernel."""
 CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "sqlite3.connect"})
@@ -65,9 +67,8 @@ def store_in(folder: Path) -> ArtefactStore:
     server = folder / "server"
     if not server.exists():
         return DirectoryStore(folder / "store")
-    if server.read_text() == OBJECTS:
-        return local_objects(folder / "objects")
-    return open_store(f"{server.read_text()}?namespace={folder.name}")
+    url = server.read_text()
+    return open_store(f"{url}/{folder.name}" if url.startswith("s3:") else f"{url}?namespace={folder.name}")
 
 
 def deployed(folder: Path, wanted: Catalog, progress: Progress = silent) -> DeployResult:
@@ -101,11 +102,13 @@ def in_a_process(work: Callable[[], object]) -> int:
 
 
 def dying_at_progress(at: int, folder: Path) -> None:
-    """A deploy that is killed the n-th time that it says how far it is."""
-    told = count(1)
+    """A deploy that is killed at the n-th boundary of its stages; where one ends the next begins, so that is one."""
+    boundaries, last = count(1), ""
 
     def progress(stage: str, done: int, total: int) -> None:
-        if next(told) == at:
+        nonlocal last
+        begins, last = last not in ("", stage), stage
+        if not begins and next(boundaries) == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     deployed(folder, NEW, progress)
@@ -122,6 +125,34 @@ def dying_at_change(at: int, folder: Path) -> None:
 
     sys.addaudithook(hook)
     deployed(folder, NEW)
+
+
+def dying_at_put(at: int, folder: Path) -> None:
+    """A deploy that is killed after the n-th ledger it has put, or first or middle file of a version."""
+    deciding, real, done = ("ledger.json", "manifest.json", "vectors.npy"), obstore.put, count(1)
+
+    def put(store: ObjectStore, path: str, *data: Any, **how: Any) -> object:
+        answer = real(store, path, *data, **how)
+        if path.endswith(deciding) and next(done) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+
+    obstore.put = put  # type: ignore[assignment]  # of this process alone
+    deployed(folder, NEW)
+
+
+def with_old(template: Path, folder: Path) -> None:
+    """Makes the store of one deployer serve the old release; one of objects by copying, which costs a third."""
+    url = (folder / "server").read_text()
+    if not url.startswith("s3:"):
+        deployed(folder, OLD)
+        return
+    bucket = S3Store.from_url(url, client_options={"allow_http": True})
+    if not bucket.list(template.name).collect():
+        deployed(template, OLD)
+    for found in bucket.list(template.name):
+        for one in found:
+            bucket.copy(one["path"], one["path"].replace(template.name, folder.name, 1))
 
 
 def seen(folder: Path) -> Mapping[str, Any]:
@@ -145,21 +176,20 @@ def looked_at(folder: Path) -> Mapping[str, Any]:
 
 def main(kind: str, home: Path, url: str | None = None) -> None:
     """Kills deployers until one gets through."""
-    dying = {"stages": dying_at_progress, "files": dying_at_change}[kind]
+    dying = {"stages": dying_at_progress, "files": dying_at_change, "puts": dying_at_put}[kind]
     template = home / "template"
     template.mkdir()
     in_a_process(lambda: deployed(template, OLD))
     shutil.copytree(template, home / "warm")
     deployed(home / "warm", NEW)  # so that no deployer imports anything
     if url is not None:
-        if url != OBJECTS:
-            open_store(url)  # nor the library of the server's kind
+        open_store(url)  # nor the library of the server's kind
         (template / "server").write_text(url)
     for at in count(1):
         folder = home / str(at)
         shutil.copytree(template, folder)
         if url is not None:
-            in_a_process(lambda folder=folder: deployed(folder, OLD))  # type: ignore[misc]
+            in_a_process(partial(with_old, template, folder))
         ended = in_a_process(partial(dying, at, folder))
         left = looked_at(folder)
         again = in_a_process(partial(deployed, folder, NEW))

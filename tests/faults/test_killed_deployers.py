@@ -6,17 +6,32 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.deployers import OBJECTS
 from tests.indexer.redis_server import BINARIES, running
+from tests.indexer.s3_server import s3_settings, serving_s3
 
 REPOSITORY = Path(__file__).parents[2]
 OLD = {"sound": True, "deploy": "old", "surfaces": ["gone", "keeper", "reader"]}
 NEW = {"sound": True, "deploy": "new", "surfaces": ["keeper", "reader", "writer"]}
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    with serving_s3("bucket") as url:
+        yield url
+
+
+@pytest.fixture
+def bucket(endpoint: str, memory: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a prefix that no other test has, for the processes that a test starts."""
+    for name, value in s3_settings(endpoint).items():
+        monkeypatch.setenv(name, value)
+    return f"s3://bucket/{memory.name}"
 
 
 def deaths(kind: str, folder: Path, *url: str) -> list[dict[str, Any]]:
@@ -33,7 +48,7 @@ def deaths(kind: str, folder: Path, *url: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
-@pytest.mark.parametrize(("kind", "places"), [("stages", 15), ("files", 40)])
+@pytest.mark.parametrize(("kind", "places"), [("stages", 9), ("files", 40)])
 def test_whatever_a_killed_deployer_leaves_is_one_release_and_the_next_deploy_succeeds(
     kind: str, places: int, memory: Path
 ) -> None:
@@ -42,11 +57,14 @@ def test_whatever_a_killed_deployer_leaves_is_one_release_and_the_next_deploy_su
 
 def test_the_same_holds_where_the_store_is_a_redis(memory: Path, tmp_path: Path) -> None:
     with running(BINARIES["redis-8"], tmp_path) as redis:
-        check(deaths("stages", memory, redis.url), 15)
+        check(deaths("stages", memory, redis.url), 9)
 
 
-def test_the_same_holds_where_the_store_is_of_objects(memory: Path) -> None:
-    check(deaths("stages", memory, OBJECTS), 15)
+@pytest.mark.parametrize(("kind", "places"), [("stages", 9), ("puts", 9)])
+def test_the_same_holds_where_the_store_is_of_objects_behind_s3(
+    kind: str, places: int, bucket: str, memory: Path
+) -> None:
+    check(deaths(kind, memory, bucket), places)
 
 
 def check(told: list[dict[str, Any]], places: int) -> None:

@@ -133,6 +133,32 @@ def test_a_service_that_cannot_be_reached_is_unavailable_and_no_secret_is_told(m
     assert "\n" not in str(caught.value)
 
 
+RANGE = 16 * 1024 * 1024
+
+
+@pytest.mark.parametrize("size", [0, 1, RANGE - 1, RANGE, RANGE + 1, 2 * RANGE, 2 * RANGE + 1])
+def test_an_object_of_any_size_is_read_whole_and_never_further_than_one_byte_past_the_ceiling(size: int) -> None:
+    shelf = ObjectShelf(MemoryStore(), name="s3://bucket")
+    address = Address(application="app", surface="s", version="0" * 32, place="1")
+    data = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    shelf.write(address, {"file": data})
+    for ceiling in (size, size + 1, 2 * size + RANGE):
+        assert shelf.read(address, "file", ceiling=ceiling) == data
+    for ceiling in (0, size // 2, max(0, size - 1)):
+        assert shelf.read(address, "file", ceiling=ceiling) == data[: ceiling + 1]
+    assert shelf.read(address, "other", ceiling=size) is None
+
+
+@pytest.mark.usefixtures("provider")
+def test_an_object_of_no_bytes_is_told_from_one_that_is_not_there_over_s3_too() -> None:
+    store = S3Store.from_url(f"s3://bucket/{next(PREFIXES)}", client_options={"allow_http": True})
+    shelf = ObjectShelf(store, name="s3://bucket")
+    address = Address(application="app", surface="s", version="0" * 32, place="1")
+    shelf.write(address, {"file": b""})
+    assert shelf.read(address, "file", ceiling=10) == b""
+    assert shelf.read(address, "other", ceiling=10) is None
+
+
 class Forgetful(ObjectShelf):
     """Somebody else is always faster at deleting, on a service that says so (S3 does not; Google and Azure do)."""
 
