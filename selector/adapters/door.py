@@ -56,7 +56,7 @@ class Door:
                 await _unauthorised()(scope, receive, send)
                 return
             try:
-                await _spend(scope, caller, 1)
+                await _spend(scope, caller, 1, again=1)
             except HTTPException as error:
                 await problem_of(error)(scope, receive, send)
                 return
@@ -89,12 +89,12 @@ async def spend_batch(request: Request, queries: int) -> None:
     if rate is not None and queries > rate.amount:
         told = f"this key's rate is {rate}: send at most {rate.amount} at once"
         raise RequestValidationError([{"type": "too_many_for_rate", "loc": ("body", "queries"), "msg": told}])
-    await _spend(request.scope, caller, queries - 1)
+    await _spend(request.scope, caller, queries - 1, again=queries)
 
 
-async def _spend(scope: Scope, caller: Grant, queries: int) -> None:
+async def _spend(scope: Scope, caller: Grant, queries: int, *, again: int) -> None:
     rates: Rates | None = scope[_RATES]
-    seconds = await rates.spend(caller, queries) if rates is not None and queries else None
+    seconds = await rates.spend(caller, queries, again=again) if rates is not None and queries else None
     if seconds is not None:
         raise HTTPException(429, headers={"retry-after": str(seconds)})
 

@@ -7,17 +7,17 @@ rate is there for fairness, and a service that answers nobody because it cannot 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from limits import RateLimitItem, RateLimitItemPerSecond
-from limits.aio.storage import MemoryStorage, Storage
+from limits.aio.storage import MemoryStorage, SlidingWindowCounterSupport, Storage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from selector.access import Grant, Rate
+from selector.rate_window import seconds_until
 
 PAUSE: Final = 5.0
 
@@ -47,15 +47,18 @@ class Rates:
         """The rate of this caller, whose `amount` is the most it may ever ask at once; None: no limit."""
         return caller.rate or self._usual
 
-    async def spend(self, caller: Grant, queries: int) -> int | None:
-        """None where the caller may ask this; else the whole seconds after which it is worth asking again."""
+    async def spend(self, caller: Grant, queries: int, *, again: int) -> int | None:
+        """None where the caller may ask this; else the whole seconds after which it may, if it asks nothing meanwhile.
+
+        `again`: how many queries the next try would spend in all, which is more where a part has been spent already.
+        """
         rate = self.rate_of(caller)
         if rate is None:
             return None
         item = RateLimitItemPerSecond(rate.amount, rate.seconds, namespace="toolsurface")
         if self._shared is not None and time.monotonic() >= self._shared_from:
             try:
-                waits = await _spent(self._shared, item, caller.id, queries)
+                waits = await _spent(self._shared, item, caller.id, queries, again)
             except Exception as error:  # noqa: BLE001 - whatever a client raises, counting here still works
                 self._shared_from = time.monotonic() + PAUSE
                 if not self._failing:
@@ -66,7 +69,7 @@ class Rates:
                     self._failing = False
                     self._tell("the store of the rates answers again")
                 return waits
-        return await _spent(self._here, item, caller.id, queries)
+        return await _spent(self._here, item, caller.id, queries, again)
 
     async def close_at_the_end(self) -> None:
         """Waits until it is cancelled, and then closes the shared storage."""
@@ -77,8 +80,15 @@ class Rates:
                 await self._close()
 
 
-async def _spent(limiter: SlidingWindowCounterRateLimiter, item: RateLimitItem, id_: str, queries: int) -> int | None:
+async def _spent(
+    limiter: SlidingWindowCounterRateLimiter, item: RateLimitItem, id_: str, queries: int, again: int
+) -> int | None:
     if await limiter.hit(item, id_, cost=queries):
         return None
-    window = await limiter.get_window_stats(item, id_)
-    return max(1, math.ceil(window.reset_time - time.time()))
+    # The library itself tells when one query more fits, which starves whoever has to ask several at once.
+    storage = cast("SlidingWindowCounterSupport", limiter.storage)
+    seconds = item.get_expiry()
+    before, before_left, now, now_left = await storage.get_sliding_window(item.key_for(id_), seconds)
+    # A window is kept for its own time and for that of the next one; where nothing was asked in it there is none.
+    left = now_left - seconds if now_left > seconds else before_left
+    return seconds_until(again, amount=item.amount, seconds=seconds, before=before, now=now, left=left)

@@ -51,13 +51,23 @@ async def test_replicas_share_a_rate_and_a_batch_counts_as_its_queries(
     replicas: tuple[Rates, Rates], news: list[str]
 ) -> None:
     one, two = replicas
-    assert await one.spend(HOURLY, 2) is None
-    assert await two.spend(HOURLY, 1) is None
+    assert await one.spend(HOURLY, 2, again=2) is None
+    assert await two.spend(HOURLY, 1, again=1) is None
     for each in (one, two):
-        waits = await each.spend(HOURLY, 1)
+        waits = await each.spend(HOURLY, 1, again=1)
         assert waits is not None
         assert 1 <= waits <= 3_600
     assert news == []
+
+
+async def test_who_asks_several_at_once_is_told_when_all_of_them_fit(replicas: tuple[Rates, Rates]) -> None:
+    one, two = replicas
+    assert await one.spend(HOURLY, 1, again=1) is None
+    assert await two.spend(HOURLY, 1, again=1) is None
+    # Two of three are spent at the beginning of an hour: three fit once half of the next one is over.
+    waits = await one.spend(HOURLY, 2, again=3)
+    assert waits is not None
+    assert 5_390 <= waits <= 5_401
 
 
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
@@ -69,15 +79,15 @@ async def test_where_the_shared_store_fails_each_replica_counts_for_itself_and_s
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one, two = replicas
-    assert await one.spend(HOURLY, 3) is None
+    assert await one.spend(HOURLY, 3, again=3) is None
     server.stop(how)
     for each in (one, two):
-        assert [await each.spend(HOURLY, 1) is None for _ in range(5)] == [True, True, True, False, False]
+        assert [await each.spend(HOURLY, 1, again=1) is None for _ in range(5)] == [True, True, True, False, False]
     assert len(news) == 2
     assert "each replica counts alone" in news[0]
     if how is signal.SIGSTOP:
         server.stop(signal.SIGCONT)
         monkeypatch.setattr(rates, "PAUSE", 0.0)
         one._shared_from = 0.0
-        assert await one.spend(HOURLY, 1) is not None
+        assert await one.spend(HOURLY, 1, again=1) is not None
         assert news[2:] == ["the store of the rates answers again"]
