@@ -9,40 +9,53 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from io import BytesIO
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from surface.catalog_rules import shown
+
+Kind: TypeAlias = Literal["empty", "encoding", "syntax", "repeated_key", "depth", "number"]
+"""What keeps bytes from being one JSON value."""
 
 
 class NotJsonError(ValueError):
     """The bytes are not one JSON value; the message says why and quotes at most a key."""
+
+    def __init__(self, message: str, *, kind: Kind) -> None:
+        self.kind: Kind = kind
+        super().__init__(message)
+
+
+class RepeatedKeyError(NotJsonError):
+    """An object holds a key twice."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"an object holds the key {shown(key)} twice; keep one", kind="repeated_key")
 
 
 class CutOffError(NotJsonError):
     """The last of the lines is no JSON value and ends without a newline: the file was not written to its end."""
 
 
-class _RepeatedKeyError(Exception):
-    pass
-
-
 def parse_json(data: bytes) -> Any:
     """The JSON value that `data` holds, as UTF-8 with or without a byte order mark. Raises `NotJsonError`."""
     if not data.strip():
-        raise NotJsonError("is empty")
+        raise NotJsonError("is empty", kind="empty")
     # `from None` throughout: the causes carry the document itself, and it may reach a log (EVD-2).
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse, object_pairs_hook=_once)
     except UnicodeDecodeError as error:
-        raise NotJsonError(f"not UTF-8 at byte {error.start}") from None
+        raise NotJsonError(f"not UTF-8 at byte {error.start}", kind="encoding") from None
     except json.JSONDecodeError as error:
-        raise NotJsonError(f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
-    except _RepeatedKeyError as error:
-        raise NotJsonError(f"an object holds the key {error} twice; keep one") from None
+        told = f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+        raise NotJsonError(told, kind="syntax") from None
+    except RepeatedKeyError as error:
+        raise error from None
     except RecursionError:
-        raise NotJsonError("nests too deep to be read") from None
+        raise NotJsonError("nests too deep to be read", kind="depth") from None
     except ValueError:
-        raise NotJsonError("holds a number that cannot be read (NaN, an infinity, or thousands of digits)") from None
+        told = "holds a number that cannot be read (NaN, an infinity, or thousands of digits)"
+        raise NotJsonError(told, kind="number") from None
 
 
 def parse_lines(data: bytes) -> Iterator[tuple[int, Any | NotJsonError]]:
@@ -60,7 +73,8 @@ def parse_lines(data: bytes) -> Iterator[tuple[int, Any | NotJsonError]]:
             if not line.endswith(b"\n"):
                 raise CutOffError(
                     f"is cut off in line {number}, which is no whole JSON value and ends without a newline; write the"
-                    " file again"
+                    " file again",
+                    kind=error.kind,
                 ) from None
             yield number, error
 
@@ -75,6 +89,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _RepeatedKeyError(shown(key))
+                raise RepeatedKeyError(key)
             seen.add(key)
     return value

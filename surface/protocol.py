@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 PROTOCOL_VERSION: Literal[1] = 1
 MAX_LIMIT = 100
@@ -24,7 +25,8 @@ MAX_QUERY_CHARACTERS = 16_384
 """The longest query on the wire; a surface's own ceiling, in bytes, is lower."""
 
 Key = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
-Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+DIGEST_PATTERN = r"^[0-9a-f]{32}$"
+Digest = Annotated[str, StringConstraints(pattern=DIGEST_PATTERN)]
 Code = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
 """A reason in one word, safe in logs and labels."""
 
@@ -40,7 +42,7 @@ def _whole(value: object) -> object:
     if type(value) is float and value.is_integer():
         return int(value)
     if type(value) is not int:
-        raise ValueError("needs a whole number")
+        raise PydanticCustomError("whole_number", "needs a whole number")
     return value
 
 
@@ -69,7 +71,8 @@ class RankBatchBody(Wire):
     )
 
     version: Version = PROTOCOL_VERSION
-    queries: Annotated[tuple[Query, ...], Field(min_length=1, max_length=MAX_BATCH)]
+    # Without FailFast a body of sixty thousand wrong queries has as many errors, and takes a third of a second.
+    queries: Annotated[tuple[Query, ...], Field(min_length=1, max_length=MAX_BATCH), FailFast()]
     limit: Limit
     """Of each query."""
     catalog_digest: Digest | None = None

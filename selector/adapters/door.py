@@ -87,8 +87,8 @@ async def spend_batch(request: Request, queries: int) -> None:
     rates: Rates | None = request.scope[_RATES]
     rate = None if rates is None else rates.rate_of(caller)
     if rate is not None and queries > rate.amount:
-        told = f"this key's rate is {rate}: send at most {rate.amount} at once"
-        raise RequestValidationError([{"type": "too_many_for_rate", "loc": ("body", "queries"), "msg": told}])
+        told = {"rate": str(rate), "amount": rate.amount}
+        raise RequestValidationError([{"type": "too_many_for_rate", "loc": ("body", "queries"), "ctx": told}])
     await _spend(request.scope, caller, queries - 1, again=queries)
 
 

@@ -8,7 +8,7 @@ of the request, not even the name of a field nobody knows (EVD-2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from selector.adapters.faults import Fault, UnreadableBodyError, faults_of
 from surface.errors import RankerUnavailable
 
 MEDIA_TYPE = "application/problem+json"
@@ -31,7 +32,7 @@ _UNAVAILABLE: Mapping[str, tuple[int, str]] = {
     "overloaded": (503, "too many requests are waiting; ask again in a moment"),
 }
 _HTTP: Mapping[int, tuple[str, str]] = {
-    400: ("invalid_request", "body: cannot be read as JSON, or nests too deep"),
+    400: ("invalid_request", "body: cannot be read"),
     404: ("unknown_path", "no such path; POST /v1/applications/{application}/surfaces/{surface}/rank"),
     405: ("wrong_method", "this path takes another method; the Allow header says which"),
     408: ("request_timeout", "the request did not arrive whole in time; send it at once"),
@@ -61,13 +62,18 @@ def problem_of(error: Exception) -> JSONResponse:
         headers = {"retry-after": "1"} if status == 503 else None
         return problem(status, code=error.code, detail=detail, headers=headers)
     if isinstance(error, RequestValidationError):
-        faults = list(_faults(error))
-        listed = "; ".join(f"{fault['field']}: {fault['problem']}" for fault in faults)
-        return problem(422, code="invalid_request", detail=listed, errors=faults)
+        return _refused(faults_of(error.errors()))
+    if isinstance(error, UnreadableBodyError):
+        return _refused([error.fault])
     if isinstance(error, HTTPException):
         code, detail = _HTTP.get(error.status_code, ("refused", "this request cannot be answered"))
         return problem(error.status_code, code=code, detail=detail, headers=error.headers)
     return problem(500, code="internal", detail="the service failed; its log holds the place")
+
+
+def _refused(faults: Sequence[Fault]) -> JSONResponse:
+    listed = "; ".join(f"{fault['field']}: {fault['problem']}" for fault in faults)
+    return problem(422, code="invalid_request", detail=listed, errors=faults)
 
 
 def problem(
@@ -82,19 +88,3 @@ def problem_content(status: int, *, code: str, detail: str) -> dict[str, str | i
     """The members that every problem document has."""
     title = HTTPStatus(status).phrase
     return {"type": "about:blank", "title": title, "status": status, "code": code, "detail": detail}
-
-
-def _faults(error: RequestValidationError) -> Iterable[dict[str, str]]:
-    """Each fault with the field it is in, in our own words where pydantic's would repeat the input."""
-    for fault in error.errors():
-        kind = fault["type"]
-        path = fault["loc"][1:]
-        if kind == "json_invalid":
-            yield {"field": "body", "problem": "is not JSON"}
-        elif kind == "extra_forbidden":
-            yield {"field": "body", "problem": "has a field that is not taken; /openapi.json lists those that are"}
-        elif not path:
-            yield {"field": "body", "problem": "needs a JSON object, sent as application/json"}
-        else:
-            said = str(fault["msg"]).removeprefix("Value error, ")
-            yield {"field": ".".join(str(step) for step in path), "problem": said}

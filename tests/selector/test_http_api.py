@@ -169,7 +169,7 @@ async def test_a_body_that_is_no_json_is_a_422_that_repeats_nothing(http: httpx2
 
 async def test_json_that_nests_too_deep_is_refused(http: httpx2.AsyncClient) -> None:
     response = await http.post(PATH, content=b"[" * 5_000, headers={"content-type": "application/json"})
-    _problem(response, 400, "invalid_request")
+    _problem(response, 422, "invalid_request")
 
 
 async def test_a_lone_surrogate_is_a_422(http: httpx2.AsyncClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from selector.adapters.json_body import StrictBodyRoute
 from selector.adapters.openapi import problems
 from selector.adapters.routes.ranking import answered, asked_of
 from selector.explaining import Explainer
@@ -13,7 +14,9 @@ from surface.protocol import RankBody
 
 def explaining_routes(explainer: Explainer) -> APIRouter:
     """``POST /v1/applications/{application}/surfaces/{surface}/explain``."""
-    router = APIRouter(prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"])
+    router = APIRouter(
+        prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"], route_class=StrictBodyRoute
+    )
 
     @router.post("/explain", responses=problems(400, 401, 404, 408, 413, 422, 429, 500, 503, 504))
     async def explain(

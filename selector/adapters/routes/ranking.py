@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request
 
 from selector.adapters.door import known_caller, spend_batch
 from selector.adapters.edge import place_of
+from selector.adapters.json_body import StrictBodyRoute
 from selector.adapters.openapi import problems
 from selector.ports import BatchRanker
 from surface.errors import RankerUnavailable
@@ -31,7 +32,9 @@ _PROBLEMS: Final = problems(400, 401, 404, 408, 413, 422, 429, 500, 503, 504)
 
 def ranking_routes(ranker: BatchRanker) -> APIRouter:
     """``POST /v1/applications/{application}/surfaces/{surface}/rank`` and ``…/rank-batch``."""
-    router = APIRouter(prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"])
+    router = APIRouter(
+        prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"], route_class=StrictBodyRoute
+    )
 
     @router.post("/rank", responses=_PROBLEMS)
     async def rank(application: str, surface: str, body: RankBody, request: Request) -> RankReply:
