@@ -156,8 +156,13 @@ def with_old(template: Path, folder: Path) -> None:
 
 
 def seen(folder: Path) -> Mapping[str, Any]:
+    """What the store of one deployer serves."""
+    return health_seen(store_in(folder))
+
+
+def health_seen(store: ArtefactStore) -> Mapping[str, Any]:
     """What a store serves."""
-    health = health_of(store_in(folder), "app", all_releases=True)
+    health = health_of(store, "app", all_releases=True)
     active = health.ledger.active if health.ledger is not None else None
     return {
         "sound": health.sound,

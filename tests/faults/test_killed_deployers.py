@@ -1,17 +1,23 @@
-"""A deployer may be killed anywhere: the old release or the new one is active, whole, and the next deploy succeeds."""
+"""A deployer may be killed anywhere, and a store be away for thirty seconds: the old release or the new one is active,
+whole, and the next deploy succeeds. The thirty seconds pass while deployers are killed.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.faults.long_outages import OUTAGES, Outage
 from tests.indexer.redis_server import BINARIES, running
 from tests.indexer.s3_server import s3_settings, serving_s3
 
@@ -32,6 +38,24 @@ def bucket(endpoint: str, memory: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     for name, value in s3_settings(endpoint).items():
         monkeypatch.setenv(name, value)
     return f"s3://bucket/{memory.name}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def outages() -> Iterator[subprocess.Popen[str]]:
+    """Every outage of `long_outages`, begun before the first test here and asked for by the last one."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.long_outages", folder],
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        with process:
+            yield process
+            with suppress(ProcessLookupError):  # its children and their servers are of its group
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def deaths(kind: str, folder: Path, *url: str) -> list[dict[str, Any]]:
@@ -65,6 +89,26 @@ def test_the_same_holds_where_the_store_is_of_objects_behind_s3(
     kind: str, places: int, bucket: str, memory: Path
 ) -> None:
     check(deaths(kind, memory, bucket), places)
+
+
+def test_a_store_that_is_away_for_thirty_seconds_is_waited_for_and_what_it_serves_is_one_release(
+    outages: subprocess.Popen[str],
+) -> None:
+    said, problems = outages.communicate(timeout=200)
+    assert outages.returncode == 0, problems
+    told = [json.loads(line) for line in said.splitlines()]
+    assert len(told) == len(OUTAGES)
+    for one in told:
+        outage = Outage(**one["outage"])
+        assert one["away_s"] >= 30, outage
+        assert one["left"] == (NEW if one["ended"] else OLD), outage
+        assert one["unchanged"] == (one["left"] == NEW), outage
+        assert one["after"] == NEW, outage
+        if outage.wait_s:
+            assert one["ended"] == "new", outage
+        elif outage.how == "dies":
+            assert one["ended"] is None, outage  # so the others were away for longer than a call takes
+    assert any("waiting for it, up to 120 s" in line for one in told for line in one["said"])
 
 
 def check(told: list[dict[str, Any]], places: int) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Timer
 from urllib.request import Request, urlopen
 
@@ -36,9 +37,17 @@ def s3_settings(endpoint: str, *, secret: str = "secret") -> Mapping[str, str]: 
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Server:
+    """A server process of the test's own."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+
 @contextmanager
-def serving_s3(bucket: str) -> Iterator[str]:
-    """The address of a server that has one empty bucket."""
+def running_s3(bucket: str) -> Iterator[S3Server]:
+    """A server that has one empty bucket, for as long as the block lasts."""
     with subprocess.Popen([sys.executable, "-c", _SERVING], stdout=subprocess.PIPE, text=True) as process:
         patience = Timer(60.0, process.kill)  # which ends the line that is waited for
         patience.start()
@@ -49,7 +58,14 @@ def serving_s3(bucket: str) -> Iterator[str]:
             patience.cancel()
             with urlopen(request, timeout=60) as answer:  # noqa: S310 - both: our own server
                 assert answer.status == 200
-            yield url
+            yield S3Server(process=process, url=url)
         finally:
             patience.cancel()
             process.kill()
+
+
+@contextmanager
+def serving_s3(bucket: str) -> Iterator[str]:
+    """The address of such a server."""
+    with running_s3(bucket) as server:
+        yield server.url
