@@ -11,7 +11,8 @@ Rules kept here:
 4. Where nothing was in force before, the good surfaces of such a release serve and the bad ones are refused by name:
    nothing is replaced, so nothing is mixed, and a replica that restarts during a bad deploy still answers.
 5. The version that was replaced keeps answering agents of the previous deploy, which ask by their catalog's digest.
-6. A store that cannot be read, or that has forgotten an application, changes nothing; `unreadable` says so.
+6. A store that cannot be read, or that has forgotten an application, changes nothing; `unreadable` says so. Before the
+   first look at it has ended, nobody knows what there is: then no surface is unknown, and all are unusable.
 
 Not done here: ranking (`service.py`), what is in memory (`open_versions.py`), writing anything to the store (the
 indexer's deploy).
@@ -93,6 +94,7 @@ class Library:
         self._served = NOTHING
         self._unreadable: Mapping[str, str] = MappingProxyType({})
         self._refreshes = 0
+        self._looked = False
         self._clock = clock
         self._refreshed = 0.0
         self._attempts: dict[str, _Attempt] = {}
@@ -107,6 +109,11 @@ class Library:
     def unreadable(self) -> Mapping[str, str]:
         """What the last refresh could not read: application (empty: the store as a whole) → why. Serving goes on."""
         return self._unreadable
+
+    @property
+    def looked(self) -> bool:
+        """Whether a look at the store has ended that could say which applications there are."""
+        return self._looked
 
     @property
     def refreshes(self) -> int:
@@ -127,7 +134,7 @@ class Library:
         """See `selector.ports.Indexes`."""
         served = self._served.get(application)
         if served is None:
-            raise RankerUnavailable("unknown_surface")
+            raise RankerUnavailable("unknown_surface" if self._looked else "index_unusable")
         active = served.active.get(surface)
         if active is None:
             raise RankerUnavailable("index_unusable" if surface in served.refused else "unknown_surface")
@@ -169,6 +176,7 @@ class Library:
             self._let_go(before)
             changes = [*news_of_store(self._unreadable, unreadable), *news(before, self._served)]
             self._unreadable = MappingProxyType(unreadable)
+            self._looked = self._looked or "" not in unreadable
             if not unreadable:
                 self._refreshes += 1
                 self._refreshed = self._clock()

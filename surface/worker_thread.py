@@ -8,6 +8,9 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
+from typing import TypeVar
+
+T = TypeVar("T")
 
 HOLDS_LOOP: ContextVar[bool] = ContextVar("toolsurface_holds_loop", default=False)
 """Whether this is work on the loop that serves all sync callers, which stands still while sync code under it runs."""
@@ -35,3 +38,25 @@ async def in_thread(work: Callable[[], None]) -> None:
     # A daemon: an abandoned call must not keep a process from ending; MNT-9 says what becomes of a call cut off so.
     threading.Thread(target=run, name="toolsurface-call", daemon=True).start()
     await ended.wait()
+
+
+async def run_aside(work: Callable[[], T]) -> T:
+    """What sync work returns or raises, run as `in_thread` runs it."""
+    ended: list[T | BaseException] = []
+    await in_thread(lambda: ended.append(outcome_of(work)))
+    return settled(ended[0])
+
+
+def outcome_of(work: Callable[[], T]) -> T | BaseException:
+    """What the work returns or raises, to be `settled` by whoever waits for it."""
+    try:
+        return work()
+    except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        return error
+
+
+def settled(ended: T | BaseException) -> T:
+    """The value, or the error raised."""
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended

@@ -54,6 +54,7 @@ def build_app(
     rates: Rates | None = None,
     patience: float = PATIENCE,
     leaving: Callable[[], bool] = bool,
+    loading: Callable[[], bool] = bool,
     background: Sequence[Callable[[], Awaitable[None]]] = (),
     routers: Sequence[APIRouter] = (),
     open_paths: Sequence[str] = (),
@@ -63,9 +64,9 @@ def build_app(
 
     `served` is asked what is served, `unreadable` what of the store cannot be read now; `access` says what a key allows
     (None: everybody may ask everything), `rates` how much (None: any amount); a body may take `patience` seconds to
-    arrive; readiness says no once `leaving`. All of `background` runs from start to stop. `routers` bring further
-    routes, behind the same keys but for the `open_paths` among them. Each of `around` wraps what is there so far, the
-    last one outermost: it sees every request and the status of every answer, and must raise nothing.
+    arrive; readiness says no while `loading` and once `leaving`. All of `background` runs from start to stop. `routers`
+    bring further routes, behind the same keys but for the `open_paths` among them. Each of `around` wraps what is there
+    so far, the last one outermost: it sees every request and the status of every answer, and must raise nothing.
     """
 
     @asynccontextmanager
@@ -95,7 +96,7 @@ def build_app(
     for router in (
         ranking_routes(ranker),
         listing_routes(served),
-        health_routes(served, unreadable, leaving),
+        health_routes(served, unreadable, leaving, loading),
         *routers,
     ):
         api.include_router(router)

@@ -28,7 +28,7 @@ from surface.protocol import MAX_LIMIT
 FAILURES = (IndexerError, ModelError, SelectorError, CatalogError)
 
 
-def library_over(
+def library_of(
     store: ArtefactStore,
     embedder: Embedder,
     *,
@@ -36,8 +36,8 @@ def library_over(
     loader: Executor | None = None,
     vectors: VectorStore | None = None,
 ) -> Library:
-    """The library of a store, read once; what cannot be served is told on standard error. `vectors`: None in memory."""
-    library = Library(
+    """The library of a store that was not looked at yet. `vectors`: None for those in memory."""
+    return Library(
         store=store,
         open_artefact=open_artefact if vectors is None else opening_with(vectors),
         model=embedder.manifest.identity,
@@ -47,6 +47,11 @@ def library_over(
         trim=trim,
         clock=time.time,
     )
+
+
+def library_over(store: ArtefactStore, embedder: Embedder, *, vectors: VectorStore | None = None) -> Library:
+    """The same, read once; what cannot be served is told on standard error."""
+    library = library_of(store, embedder, vectors=vectors)
     for change in library.refresh():
         if change.outcome != "serving":
             say(told(change))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event
 
@@ -15,6 +14,7 @@ from models.adapters.model_arguments import add_model
 from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import MOST_CONNECTIONS, address, bind, serve
+from selector.adapters.loading_thread import LoadingThread
 from selector.adapters.logs import FORMATS, log_to_stderr
 from selector.adapters.metrics import Metrics, Watched
 from selector.adapters.routes import console
@@ -26,7 +26,7 @@ from selector.commands.access import add_access, admittance_of, check_openness
 from selector.commands.caching import ChosenCache, add_cache, chosen_cache
 from selector.commands.memory import add_memory
 from selector.commands.observing import add_metrics_port, scraped
-from selector.commands.opening import FAILURES, add_strictness, library_over, positive, ranking_threads, told
+from selector.commands.opening import FAILURES, add_strictness, library_of, positive, ranking_threads, told
 from selector.explaining import Explainer
 from selector.library import Library
 from selector.served import Change
@@ -88,15 +88,15 @@ def _serve(arguments: argparse.Namespace) -> None:
         reason = error.strerror or "cannot be listened on"
         raise CommandFailedError(f"--host {arguments.host} --port {arguments.port}: {reason}") from error
     metrics = Metrics()
+    loader = LoadingThread()
     with (
         bound,
         scraped(arguments, metrics.registry),
         ranking_threads(arguments.threads) as threads,
-        ThreadPoolExecutor(1, "load") as loader,
     ):
         check_openness(admittance, host=bound.getsockname()[0], opened=arguments.open)
         embedder = chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
-        library = library_over(store, embedder, budget=arguments.memory, loader=loader, vectors=vectors)
+        library = library_of(store, embedder, budget=arguments.memory, loader=loader, vectors=vectors)
         explainer = Explainer(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness)
         selector = Selector(
             indexes=library,
@@ -118,6 +118,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             )
         )
         leaving = Event()
+        announced = _Announced(f"serving {address(bound)}")
         app = build_app(
             ranker=metrics.counting_answers(selector),
             served=lambda: library.served,
@@ -126,13 +127,13 @@ def _serve(arguments: argparse.Namespace) -> None:
             rates=admittance.rates,
             patience=arguments.patience,
             leaving=leaving.is_set,
+            loading=lambda: not library.looked,
             routers=[explaining_routes(explainer), console_routes(), metrics_routes(metrics.registry)],
             around=[metrics.counting_requests, Traced],
             open_paths=console.OPEN_PATHS,
-            background=[partial(_in_background, library, arguments.poll, chosen), *admittance.background],
+            background=[partial(_in_background, library, arguments.poll, chosen, announced), *admittance.background],
         )
         try:
-            # Standard output, and the only line there: whoever asked for port 0 reads the address from it.
             serve(
                 app,
                 bound=bound,
@@ -140,15 +141,44 @@ def _serve(arguments: argparse.Namespace) -> None:
                 most=arguments.max_connections,
                 drain=arguments.drain,
                 leaving=leaving,
-                ready=lambda: print(f"serving {address(bound)}", flush=True),
+                ready=announced.listening,
             )
         except RuntimeError as error:
             raise CommandFailedError(str(error)) from error
 
 
-async def _in_background(library: Library, poll: float, chosen: ChosenCache) -> None:
+class _Announced:
+    """The only line on standard output, said once connections are taken and the store was looked at.
+
+    Whoever asked for port 0 reads the address from it. Health is answered before, for as long as loading takes.
+    """
+
+    def __init__(self, line: str) -> None:
+        self._line = line
+        self._missing = {"listening", "looked"}
+
+    def listening(self) -> None:
+        """Connections are taken."""
+        self._came("listening")
+
+    def looked(self) -> None:
+        """A look at the store has ended, well or not."""
+        self._came("looked")
+
+    def _came(self, what: str) -> None:
+        if self._missing:
+            self._missing.discard(what)
+            if not self._missing:
+                print(self._line, flush=True)
+
+
+async def _in_background(library: Library, poll: float, chosen: ChosenCache, announced: _Announced) -> None:
+    def tell(changes: Iterable[Change]) -> None:
+        _log(changes)
+        announced.looked()
+
     try:
-        await library.follow(every=poll, tell=_log)
+        await library.follow(every=poll, tell=tell)
     finally:
         await chosen.close()
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
-from surface.worker_thread import HOLDS_LOOP, in_thread
+from surface.worker_thread import HOLDS_LOOP, outcome_of, settled
 
 T = TypeVar("T")
 
@@ -89,29 +89,9 @@ def _run_elsewhere(work: Coroutine[Any, Any, T]) -> T:
     context = copy_context()
 
     def run() -> None:
-        ended.append(_outcome(lambda: context.run(asyncio.run, work)))
+        ended.append(outcome_of(lambda: context.run(asyncio.run, work)))
 
     thread = threading.Thread(target=run, name="toolsurface-run")
     thread.start()
     thread.join()
-    return _settled(ended[0])
-
-
-async def run_aside(work: Callable[[], T]) -> T:
-    """What sync work returns or raises, run in a thread of its own with the caller's context variables."""
-    ended: list[T | BaseException] = []
-    await in_thread(lambda: ended.append(_outcome(work)))
-    return _settled(ended[0])
-
-
-def _outcome(work: Callable[[], T]) -> T | BaseException:
-    try:
-        return work()
-    except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
-        return error
-
-
-def _settled(ended: T | BaseException) -> T:
-    if isinstance(ended, BaseException):
-        raise ended
-    return ended
+    return settled(ended[0])

@@ -13,7 +13,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from surface import tool
-from surface.adapters.sync_bridge import run_aside, run_blocking
+from surface.adapters.sync_bridge import run_blocking
+from surface.worker_thread import run_aside
 from tests.frameworks.langchain_agents import agent_of, answers, call, last
 
 

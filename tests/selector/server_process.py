@@ -38,7 +38,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 @contextmanager
-def running_server(store: Path, *arguments: str, log: Path, poll: float = 0.05) -> Iterator[ServerProcess]:
+def running_server(store: Path | str, *arguments: str, log: Path, poll: float = 0.05) -> Iterator[ServerProcess]:
     """A server that has said it is ready; it is ended with the block."""
     command = [sys.executable, "-m", "selector", "serve", "--store", str(store), "--port", "0"]
     command += ["--poll", str(poll), "--threads", "1", "--drain", "0", *arguments]

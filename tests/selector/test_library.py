@@ -43,6 +43,35 @@ def _damage(store: Path, surface: str, version: str) -> None:
     vectors.write_bytes(content)
 
 
+def test_before_the_store_was_looked_at_no_surface_is_unknown_and_none_can_be_used() -> None:
+    store = Unlisted()
+    library = library_over(store)
+    for _ in range(2):
+        assert not library.looked
+        with pytest.raises(RankerUnavailable, match="index_unusable"):
+            library.find(APPLICATION, SURFACE, None)
+        library.refresh()
+    store.away = False
+    library.refresh()
+    assert library.looked
+    store.away = True
+    library.refresh()
+    assert library.looked
+    with pytest.raises(RankerUnavailable, match="unknown_surface"):
+        library.find(APPLICATION, SURFACE, None)
+
+
+class Unlisted(MemoryStore):
+    """A store that does not say what it has."""
+
+    away = True
+
+    def applications(self) -> tuple[str, ...]:
+        if self.away:
+            raise StoreError("the store is away")
+        return super().applications()
+
+
 def test_before_anything_is_deployed_every_surface_is_unknown() -> None:
     library = library_over(MemoryStore())
     assert library.refresh() == ()

@@ -38,8 +38,9 @@ def health_routes(
     served: Callable[[], Served],
     unreadable: Callable[[], Mapping[str, str]],
     leaving: Callable[[], bool],
+    loading: Callable[[], bool],
 ) -> APIRouter:
-    """``GET /health/live`` and ``GET /health/ready``; all three are asked on each look at readiness."""
+    """``GET /health/live`` and ``GET /health/ready``; all are asked on each look at readiness."""
     router = APIRouter(prefix="/health", tags=["health"])
 
     @router.get("/live", responses=problems(400))
@@ -57,6 +58,9 @@ def health_routes(
         if leaving():
             told = "this replica is about to end; ask another one"
             return problem(503, code="leaving", detail=told, headers={"retry-after": "1"}, **detail)
+        if loading():
+            told = "the indexes are being loaded; with a key this says what of the store cannot be read"
+            return problem(503, code="loading", detail=told, headers={"retry-after": "1"}, **detail)
         if any(application.active for application in now.values()):
             return JSONResponse({"status": "ready", **detail})
         return problem(

@@ -40,13 +40,14 @@ from surface.adapters.langchain.messages import (
 )
 from surface.adapters.langchain.steps import PreparedSteps
 from surface.adapters.langchain.tools import ClosedDirectTool, native_tool
-from surface.adapters.sync_bridge import run_aside, run_blocking
+from surface.adapters.sync_bridge import run_blocking
 from surface.catalog_rules import shown
 from surface.controller import DeferredAgentToolSurface
 from surface.errors import ConfigurationError
 from surface.mounted_run import MountedRun, Pins
 from surface.prepared_step import PrepareStep
 from surface.registry import CheckedSurface
+from surface.worker_thread import run_aside
 
 UNNAMED_RUN = "unnamed-run"
 """The run of a graph that was already under way when the middleware came into it."""
