@@ -47,7 +47,7 @@ class CallReport:
     outcome: str
     seconds: float
     original_arguments: Any
-    """As the model wrote them."""
+    """As the model wrote them, or as the framework that owns the loop changed them."""
     effective_arguments: Any
     """As `before_call` left them."""
 

@@ -96,16 +96,24 @@ class Turn:
         return await self.calls.witnessed(call, routed, self._known)
 
     async def pass_on(
-        self, call_id: str, execute: Callable[[CallContext], Awaitable[Passed[T]]], *, restarted: bool = False
+        self,
+        call_id: str,
+        execute: Callable[[CallContext], Awaitable[Passed[T]]],
+        *,
+        restarted: bool = False,
+        arguments: Any = AS_WRITTEN,
     ) -> CallAnswer | Passed[T]:
         """The same for a tool that the framework runs itself: what `execute` returns, or the answer in its place.
 
         The gate, the rule for restarts, the fence, `on_error`, `after_call` and the evidence are as for every other
-        call; validation, output and whatever `execute` raises are the framework's. Raises what `execute` raises.
+        call; validation, output and whatever `execute` raises are the framework's, and of its `arguments` `after_call`
+        is told. Raises what `execute` raises.
         """
         call = self._call(call_id)
         if not self.runs(call_id):
             return await self.answer(call_id, restarted=restarted)
+        if arguments is not AS_WRITTEN:
+            call = replace(call, arguments=arguments)
         running = self.calls.pass_on(call, execute, restarted=restarted)
         return await self.calls.witnessed(call, running, self._known)
 
@@ -117,6 +125,15 @@ class Turn:
             return Passed(value=None, outcome=Outcome.VALIDATION_ERROR)
 
         await self.calls.witnessed(call, refused(), self._known)
+
+    async def refuse(self, call_id: str, outcome: Outcome, message: str, hint: str | None = None) -> CallAnswer:
+        """A failure of the framework's in the place of an answer, with its evidence; raises as `answer` does."""
+        call = self._call(call_id)
+
+        async def refused() -> CallAnswer:
+            return self.calls.failure(call, outcome, message, hint)
+
+        return await self.calls.witnessed(call, refused(), self._known)
 
     @property
     def _known(self) -> Set[str]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from surface import DeferredAgentToolSurface, Service, Surface, Tool, create_deferred_agent_tool_surface
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langchain_tool
@@ -89,6 +91,24 @@ def agent_of(
     )
     made = create(model, tools=list(beside), middleware=[*before, middleware, *after], **graph)
     return Agent(made, model)
+
+
+class Renames(AgentMiddleware[Any, Any, Any]):
+    """Makes one call out of another before the gate sees it."""
+
+    def __init__(self, written: str, made: str) -> None:
+        super().__init__()
+        self._written, self._made = written, made
+
+    def _renamed(self, request: ToolCallRequest) -> ToolCallRequest:
+        asked = request.tool_call
+        return request.override(tool_call={**asked, "name": self._made}) if asked["name"] == self._written else request
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return handler(self._renamed(request))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return await handler(self._renamed(request))
 
 
 def answers(messages: Sequence[Any]) -> list[ToolMessage]:

@@ -65,6 +65,7 @@ TABLE = (
             "tests/frameworks/test_deepagents.py",
             "tests/frameworks/test_langchain.py",
             "tests/frameworks/test_langchain_gate.py",
+            "tests/frameworks/test_langchain_reviews.py",
             "tests/frameworks/test_langchain_steps.py",
             "tests/frameworks/test_langchain_tools.py",
             "tests/frameworks/test_langgraph_journal.py",

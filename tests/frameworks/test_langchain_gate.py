@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -22,7 +21,7 @@ from surface.adapters.langchain.journal import Journal
 from surface.search_tool import DEFAULT_NAME as SEARCH
 from surface.testing import Harness
 from tests.frameworks import broken_langchain as broken
-from tests.frameworks.langchain_agents import Agent, NamesInTheQuery, Turns, agent_of, answers, call, search
+from tests.frameworks.langchain_agents import Agent, NamesInTheQuery, Renames, Turns, agent_of, answers, call, search
 from tests.frameworks.langchain_harness import LangChainHarness, ScriptedChatModel
 from tests.surface.broken_harnesses import FIRST, HIDDEN, INHERITS, RESTORES, failing
 
@@ -45,24 +44,6 @@ def _noting(ran: list[str]) -> tuple[Any, Any]:
         return "paid"
 
     return look, pay
-
-
-class Renames(AgentMiddleware[Any, Any, Any]):
-    """Makes one call out of another before the gate sees it."""
-
-    def __init__(self, written: str, made: str) -> None:
-        super().__init__()
-        self._written, self._made = written, made
-
-    def _renamed(self, request: ToolCallRequest) -> ToolCallRequest:
-        asked = request.tool_call
-        return request.override(tool_call={**asked, "name": self._made}) if asked["name"] == self._written else request
-
-    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-        return handler(self._renamed(request))
-
-    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-        return await handler(self._renamed(request))
 
 
 @pytest.mark.rule("REP-2")

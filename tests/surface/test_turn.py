@@ -144,6 +144,11 @@ async def test_arguments_that_the_framework_changed_take_the_place_of_the_writte
     opened = await framework.run.open_turn(framework.messages)
     answer = await opened.answer("a", arguments={"topic": "some"})
     assert (answer.outcome, reports[0].original_arguments) == (Outcome.OK, {"topic": "some"})
+    await framework.searched()
+    framework.messages.append(turn(call("b", FORECAST, city="Paris")))
+    opened = await framework.run.open_turn(framework.messages)
+    await opened.pass_on("b", framework.execute, arguments={"city": "Rome"})
+    assert reports[-1].effective_arguments == {"city": "Rome"}
 
 
 async def test_a_turn_that_is_not_there_or_holds_no_such_call_is_refused() -> None:

@@ -3,6 +3,7 @@
 middleware    one agent's, with its hooks around models and calls
 advertising   what a model request shows
 calls         one call behind the gate, and how the tool node answers it
+reviews       a reviewer's edit of a call
 attempts      whether a call may run again
 journal       what a checkpointer knows of a call's beginning
 steps         the steps that this process prepared last

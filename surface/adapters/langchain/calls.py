@@ -79,6 +79,8 @@ class GatedCall:
     request: ToolCallRequest
     call_id: str
     name: str
+    redirected: bool
+    """Whether a reviewer made it a call of this name: its answer stands in the messages behind another one."""
 
     @property
     def run_id(self) -> str:
@@ -97,8 +99,8 @@ class GatedCall:
 
     @property
     def inactive(self) -> bool:
-        """Whether the call is of a tool of the surface that is not active."""
-        return not self.runs and self.name in self.turn.surface.catalog
+        """Whether no tool is asked: the call is of an inactive one, or a reviewer's of what no reviewer can call."""
+        return not self.runs and (self.redirected or self.name in self.turn.surface.catalog)
 
     @property
     def native(self) -> BaseTool | None:
@@ -122,14 +124,25 @@ class GatedCall:
 
     async def answer(self) -> ToolMessage:
         """The answer to a call that no tool runs for."""
-        return self._in_place(await self.turn.answer(self.call_id))
+        if not self.redirected:
+            return self._in_place(await self.turn.answer(self.call_id))
+        # No receipt: one counts in the messages only where the call is that of the model itself (RCP-3).
+        search = self.turn.surface.search.name
+        hint = f"Search with {search} for one that fits, or call the tool that you meant again."
+        if self.name not in self.turn.surface.catalog and self.name != search:
+            outcome, found = Outcome.UNKNOWN_TOOL, "there is no tool of that name"
+        else:
+            outcome, found = Outcome.INACTIVE, "that one is not active"
+        message = f"The reviewer made a call of another tool out of this one, and {found}."
+        return self._in_place(await self.turn.refuse(self.call_id, outcome, message, hint))
 
     async def run_native(self, native: BaseTool, execute: Execute, *, restarted: bool) -> Answered | GraphBubbleUp:
         """What LangChain makes of the call; the signal instead where it suspends it. Raises what the tool raises."""
+        arguments = self.request.tool_call["args"]
 
         async def run(_call: CallContext) -> Passed[Any]:
             try:
-                self.turn.surface.catalog.tools[self.name].tool.input.validate(self.request.tool_call["args"])
+                self.turn.surface.catalog.tools[self.name].tool.input.validate(arguments)
             except InputRejectedError as rejected:
                 refused = self._refusal(rejected)
                 return Passed(value=self._in_place(refused), outcome=refused.outcome)
@@ -140,7 +153,7 @@ class GatedCall:
             failed = isinstance(answered, ToolMessage) and answered.status == "error"
             return Passed(value=answered, outcome="TOOL_ERROR" if failed else Outcome.OK)
 
-        passed = await self.turn.pass_on(self.call_id, run, restarted=restarted)
+        passed = await self.turn.pass_on(self.call_id, run, restarted=restarted, arguments=arguments)
         if isinstance(passed, CallAnswer):
             return self._in_place(passed)
         value: Any = passed.value

@@ -38,6 +38,7 @@ from surface.adapters.langchain.messages import (
     left_open,
     turn_of,
 )
+from surface.adapters.langchain.reviews import Reviewed
 from surface.adapters.langchain.steps import PreparedSteps
 from surface.adapters.langchain.tools import ClosedDirectTool, native_tool
 from surface.adapters.sync_bridge import run_blocking
@@ -195,26 +196,26 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
 
     async def _gated(self, request: ToolCallRequest) -> GatedCall | ToolMessage | None:
         """The answer of a call where one is recorded; the call behind the gate; None for a tool beside the catalog."""
-        name, call_id = request.tool_call["name"], request.tool_call["id"]
-        run = self._mount(request.state, request.runtime)
-        ours = name in run.surface.catalog or request.tool is None or isinstance(request.tool, ClosedTool)
-        messages = request.state["messages"]
+        messages, call_id = request.state["messages"], request.tool_call["id"]
         latest = latest_of(messages, call_id)
         if isinstance(latest, ToolMessage):  # LangGraph has all calls of a turn answered, or none
             return latest
-        if not ours:
+        reviewed = Reviewed.of(request, latest)
+        run, asked = self._mount(request.state, request.runtime), reviewed.request
+        name = asked.tool_call["name"]
+        if name not in run.surface.catalog and asked.tool is not None and not isinstance(asked.tool, ClosedTool):
             return None
         at = turn_of(messages, call_id)
-        known = self._steps.of(run, messages[:at])
-        turn = await run.open_turn(messages[: at + 1] if known is None else messages[at : at + 1], after=known)
+        before = messages[:at]
+        known = self._steps.of(run, before)
+        turn = await run.open_turn([*(before if known is None else ()), reviewed.turn(messages[at])], after=known)
         if turn.name_of(str(call_id)) != name:
             # The gate and what a restart finds are those of the name in the messages, so no other one may run (REP-2).
             raise ConfigurationError(
                 f"middleware: one that stands before DeferredTools made a call of {shown(name)} out of another name; "
-                "let it change what the model says instead (after_model), or leave the name as it is; a reviewer "
-                "rejects the call and says which tool to call"
+                "let it change what the model says instead (after_model), or leave the name as it is"
             )
-        return GatedCall(turn=turn, request=request, call_id=str(call_id), name=name)
+        return GatedCall(turn=turn, request=asked, call_id=str(call_id), name=name, redirected=reviewed.redirected)
 
 
 def _registered(surfaces: Collection[CheckedSurface]) -> list[BaseTool]:
