@@ -1,6 +1,6 @@
 """Canary queries: what a release must still find before it may become active.
 
-One JSON object a line: `{"query": "who owes us money", "tool": "overdue_invoices", "surface": "clerk", "first": 3}`.
+One JSON object a line: `{"query": "unpaid invoices", "tool": "overdue_invoices", "surface": "clerk", "first": 3}`.
 `first` is within how many names the tool has to stand (default 5); `surface` may be left out where the catalog has one.
 
 Rules kept here:

@@ -15,17 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from indexer.index import SurfaceIndex
+from selector.clauses import MAX_CLAUSES
 from selector.ranking import CLAUSE_WEIGHT, DENSE_DEPTH, READABLE, bar, trust
 from selector.rankings import Ranking
 from selector.scoring import LEXICAL_WEIGHT, fused
 from surface.lexical import query_words, words
-from surface.protocol import Code, Digest, Key, Wire
+from surface.protocol import MAX_LIMIT, Code, Digest, Key, Wire
 
 MAX_WORDS: Final = 64
 """Words of a query that are explained; the others count in the scores all the same."""
@@ -57,7 +59,7 @@ class ToolExplanation(Wire):
     """By which it is ranked."""
     called: bool
     """The query calls it by its name; then it stands in front, whatever the legs say."""
-    words: tuple[WordMatch, ...]
+    words: Annotated[tuple[WordMatch, ...], Field(max_length=MAX_WORDS)]
     """Most points first."""
     lexical: float
     """The points of all words of the query."""
@@ -101,15 +103,15 @@ class ExplainReply(Wire):
     catalog_digest: Digest
     abstained: bool
     degraded: Code | None
-    clauses: tuple[str, ...]
-    unknown_words: tuple[str, ...]
+    clauses: Annotated[tuple[str, ...], Field(max_length=MAX_CLAUSES)]
+    unknown_words: Annotated[tuple[str, ...], Field(max_length=MAX_WORDS)]
     """Words of the query that no tool of this surface holds."""
     weights: Weights
     threshold: Threshold | None
     """None where the vectors were not asked or failed."""
-    ranked: tuple[ToolExplanation, ...]
+    ranked: Annotated[tuple[ToolExplanation, ...], Field(max_length=MAX_LIMIT)]
     """The ranking, as `rank` answers it."""
-    left_out: tuple[ToolExplanation, ...]
+    left_out: Annotated[tuple[ToolExplanation, ...], Field(max_length=MAX_LIMIT)]
     """What follows it, or would have been answered where it abstained."""
 
 

@@ -7,15 +7,15 @@ of the replica. Whoever does not see everything is told the code, and a sentence
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from selector.access import ANY, Grant
-from selector.served import Refusal, Served, ServedApplication, ServedVersion
+from selector.served import Refusal, RefusalCode, Served, ServedApplication, ServedVersion
 from surface.protocol import Wire
 
 T = TypeVar("T")
 
-_TOLD: Final = {
+TOLD: Final[Mapping[RefusalCode, str]] = {
     "damaged": "its index is damaged; the operator of the service sees how",
     "model_mismatch": "its index was built with another model; the operator of the service sees which",
     "unreadable": "its index cannot be read now; it is tried again",
@@ -23,6 +23,7 @@ _TOLD: Final = {
     "failed": "its index cannot be opened; the operator of the service sees how, and it is tried again",
     "release_refused": "its release is refused, as a release is served whole or not at all",
 }
+"""What a tenant reads, by code."""
 
 
 class VersionReport(Wire):
@@ -47,7 +48,7 @@ class SurfaceReport(VersionReport):
 class RefusalReport(Wire):
     """Why a surface of the store's active release is not served as that release says."""
 
-    code: str
+    code: RefusalCode
     detail: str
     """Where the key sees everything, what is wrong and what mends it; else one sentence for each code."""
 
@@ -67,6 +68,21 @@ class ServedReport(Wire):
     """By application: what a caller may ask about."""
 
     applications: dict[str, ApplicationReport]
+
+
+class Alive(Wire):
+    """The process answers."""
+
+    status: Literal["alive"] = "alive"
+
+
+class Ready(Wire):
+    """At least one index is served; without a valid key that is all that is told."""
+
+    status: Literal["ready"] = "ready"
+    applications: dict[str, ApplicationReport] | None = None
+    unreadable: dict[str, str] | None = None
+    """For keys that see everything: what cannot be read of the store now, by application (empty: all of it)."""
 
 
 def report_of(served: Served, caller: Grant) -> dict[str, ApplicationReport]:
@@ -125,7 +141,7 @@ def _application(now: ServedApplication, caller: Grant, named: frozenset[str]) -
 
 
 def _told(refusal: Refusal, caller: Grant) -> str:
-    return refusal.detail if caller.sees_everything else _TOLD[refusal.code]
+    return refusal.detail if caller.sees_everything else TOLD[refusal.code]
 
 
 def _version(served: ServedVersion) -> VersionReport:

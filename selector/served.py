@@ -12,6 +12,8 @@ from typing import Final, Literal, TypeAlias
 
 from indexer.artefact import IndexManifest
 
+RefusalCode: TypeAlias = Literal["damaged", "model_mismatch", "unreadable", "too_large", "failed", "release_refused"]
+"""Why a version is not served; `release_refused`: only a neighbour is bad."""
 Outcome: TypeAlias = Literal["serving", "gone", "refused", "unreadable", "readable"]
 
 
@@ -41,8 +43,7 @@ class ServedVersion:
 class Refusal:
     """Why a surface of the store's active release is not served as that release says."""
 
-    code: str
-    """`damaged`, `model_mismatch`, `unreadable`, `too_large`, `failed`; `release_refused`: only a neighbour is bad."""
+    code: RefusalCode
     detail: str
     """A sentence for the operator: what is wrong and what mends it."""
 

@@ -54,7 +54,9 @@ Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_whole)]
 class RankBody(Wire):
     """What a surface asks."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"version": 1, "query": "who owes us?", "limit": 5}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"version": 1, "query": "which invoices are unpaid", "limit": 5}]}
+    )
 
     version: Version = PROTOCOL_VERSION
     query: Query
@@ -67,7 +69,9 @@ class RankBatchBody(Wire):
     """Several queries of one surface. They are answered together or, with one problem document, not at all."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"version": 1, "queries": ["who owes us?", "send an invoice"], "limit": 5}]}
+        json_schema_extra={
+            "examples": [{"version": 1, "queries": ["which invoices are unpaid", "where is the parcel"], "limit": 5}]
+        }
     )
 
     version: Version = PROTOCOL_VERSION
@@ -93,7 +97,8 @@ class RankReply(Wire):
     index_version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]
     catalog_digest: Digest
     """The catalog this ranking was made on."""
-    ranked: tuple[RankedName, ...] = ()
+    # What a service promises; a ranker of one's own may say more, and the search takes what it needs.
+    ranked: Annotated[tuple[RankedName, ...], Field(json_schema_extra={"maxItems": MAX_LIMIT})] = ()
     abstained: bool = False
     """The ranker holds that nothing in this catalog fits."""
     degraded: Code | None = None
@@ -104,5 +109,5 @@ class RankBatchReply(Wire):
     """What a ranker answers to several queries."""
 
     version: Literal[1] = PROTOCOL_VERSION
-    replies: tuple[RankReply, ...]
+    replies: Annotated[tuple[RankReply, ...], Field(min_length=1, max_length=MAX_BATCH)]
     """One for each query, in order."""

@@ -20,10 +20,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from selector.adapters.problems import problem
+from selector.adapters.faults import Fault
+from selector.adapters.problems import problem, refused
 from surface.protocol import MAX_DEADLINE_MS
 
 DEADLINE_HEADER: Final = "X-Request-Deadline-Ms"
+DEADLINE_NEEDS: Final = f"needs one whole number of milliseconds, 1 to {MAX_DEADLINE_MS}"
 PATIENCE: Final = 10.0
 """Seconds that a body may take to arrive."""
 ASKER_GONE: Final = 499
@@ -47,9 +49,7 @@ class Clock:
         try:
             deadline = _seconds(asked)
         except ValueError as error:
-            fault = {"field": DEADLINE_HEADER, "problem": str(error)}
-            detail = f"{DEADLINE_HEADER}: {error}"
-            await problem(400, code="invalid_request", detail=detail, errors=[fault])(scope, receive, send)
+            await refused(400, [Fault(field=DEADLINE_HEADER, problem=str(error))])(scope, receive, send)
             return
         started = False
 
@@ -72,8 +72,7 @@ class Clock:
             if body.asker_is_gone:
                 await Response(status_code=ASKER_GONE)(scope, receive, send)
             elif not started:
-                detail = f"the time that {DEADLINE_HEADER} gave is over; the work was cancelled"
-                await problem(504, code="deadline_exceeded", detail=detail)(scope, receive, send)
+                await problem("deadline_exceeded")(scope, receive, send)
 
 
 class _Body:
@@ -126,5 +125,5 @@ def _seconds(values: list[str]) -> float | None:
         return None
     (value, *others) = values
     if others or not (value.isascii() and value.isdigit() and len(value) <= 6 and 1 <= int(value) <= MAX_DEADLINE_MS):
-        raise ValueError(f"needs one whole number of milliseconds, 1 to {MAX_DEADLINE_MS}")
+        raise ValueError(DEADLINE_NEEDS)
     return int(value) / 1_000.0

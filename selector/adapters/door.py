@@ -107,5 +107,4 @@ def _granted(access: Access, scope: Scope) -> Grant | None:
 
 
 def _unauthorised() -> ASGIApp:
-    detail = "needs a valid key: Authorization: Bearer KEY"
-    return problem(401, code="unauthorised", detail=detail, headers={"www-authenticate": 'Bearer realm="toolsurface"'})
+    return problem("unauthorised", headers={"www-authenticate": 'Bearer realm="toolsurface"'})

@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from selector.access import EVERYTHING, Grant
@@ -75,9 +74,9 @@ class Edge:
         before = REQUEST_ID.set(identity)
         try:
             if scope.get(_CROWDED) and scope["path"] != _ALWAYS_ANSWERED:
-                await _too_many_connections()(scope, receive, sent)
+                await problem("too_many_connections", headers={"connection": "close"})(scope, receive, sent)
             elif _declared_bytes(scope) > self._max_body_bytes:
-                await problem_of(HTTPException(413))(scope, receive, sent)
+                await problem("body_too_large")(scope, receive, sent)
             else:
                 await self._app(scope, receive, sent)
         except Exception as error:  # noqa: BLE001 - the last catch; the server would log the message
@@ -110,12 +109,6 @@ def place_of(error: BaseException) -> str:
     """The class of an error and the last places it passed: file names and lines, no values."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
     return f"{type(error).__name__} at " + " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
-
-
-def _too_many_connections() -> ASGIApp:
-    detail = "more connections than this service holds at once; ask another replica, or again in a moment"
-    headers = {"connection": "close", "retry-after": "1"}
-    return problem(503, code="too_many_connections", detail=detail, headers=headers)
 
 
 def _declared_bytes(scope: Scope) -> int:

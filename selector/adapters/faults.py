@@ -14,6 +14,8 @@ from starlette.exceptions import HTTPException
 
 from surface.protocol import DIGEST_PATTERN, RankBatchBody, RankBody
 
+MOST_FAULTS: Final = 8
+"""No body has more: each field has one or two, and those that nobody knows are one together."""
 BODY: Final = "body"
 """The field of a fault that is in no field of ours."""
 
@@ -39,6 +41,7 @@ OF_FIELD: Final[Mapping[str, str]] = {
     "string_too_short": "needs at least {min_length} character",
     "string_too_long": "takes at most {max_length} characters",
     "whole_number": "needs a whole number",
+    "int_parsing_size": "takes no number of this size",
     "greater_than_equal": "needs at least {ge}",
     "less_than_equal": "takes at most {le}",
     "literal_error": "needs to be {expected}",

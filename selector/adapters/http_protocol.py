@@ -21,6 +21,7 @@ import asyncio
 import json
 import logging
 import sys
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from selector.adapters.edge import marked_crowded
 from selector.adapters.logs import REQUEST_ID, REQUEST_ID_HEADER, request_id
-from selector.adapters.problems import MEDIA_TYPE, problem_content
+from selector.adapters.problems import MEDIA_TYPE, Code, problem_content
 
 LOG: Final = logging.getLogger("toolsurface.selector.access")
 
@@ -42,12 +43,12 @@ _AFTER_THE_APPLICATION: Final = 1.5
 _MARKED: Final = 64
 """Connections beyond the most that are told so."""
 
-_MALFORMED: Final = {
-    400: ("invalid_request", "not a request in HTTP/1.1"),
-    408: ("request_timeout", "the request did not arrive whole in time; send it at once"),
-    431: ("head_too_large", "the request line and headers are larger than this service reads; send fewer"),
-    501: ("unknown_encoding", "a transfer encoding that this service does not know; send chunked, or a length"),
-    505: ("unknown_version", "a version of HTTP that this service does not speak; send HTTP/1.1"),
+_MALFORMED: Final[Mapping[int, Code]] = {
+    400: "invalid_request",
+    408: "request_timeout",
+    431: "head_too_large",
+    501: "unknown_encoding",
+    505: "unknown_version",
 }
 
 
@@ -168,12 +169,12 @@ class BoundedProtocol(H11Protocol):
         if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             self.transport.abort()
             return
-        code, detail = _MALFORMED[status]
+        code = _MALFORMED[status]
         identity = request_id(None)
         before = REQUEST_ID.set(identity)
         LOG.info("- - %d %s", status, code)
         REQUEST_ID.reset(before)
-        content = json.dumps(problem_content(status, code=code, detail=detail)).encode()
+        content = json.dumps(problem_content(code)).encode()
         headers = [
             ("content-type", MEDIA_TYPE),
             ("content-length", str(len(content))),

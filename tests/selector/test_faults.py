@@ -155,6 +155,8 @@ FAULTY: list[tuple[str, dict[str, Any], str, str]] = [
     ("rank", {"query": "a", "limit": 101}, "limit", "takes at most 100"),
     ("rank", {"query": "a", "limit": 10**300}, "limit", "takes at most 100"),
     ("rank", {"query": "a", "limit": 5, "version": 2}, "version", "needs to be 1"),
+    ("rank", {"query": "a", "limit": 5, "version": 2**63}, "version", "takes no number of this size"),
+    ("rank", {"query": "a", "limit": 5, "version": -(10**300)}, "version", "takes no number of this size"),
     ("rank", {"query": "a", "limit": 5, "version": "1"}, "version", "needs a whole number"),
     ("rank", {"query": "a", "limit": 5, "catalog_digest": "A" * 32}, "catalog_digest", HEX),
     ("rank", {"query": "a", "limit": 5, "catalog_digest": "a" * 32 + "\n"}, "catalog_digest", HEX),
@@ -261,7 +263,9 @@ async def test_whatever_the_body_every_word_of_a_refusal_is_from_our_table(
     response = await http.post(route, content=json.dumps(body).encode(), headers=JSON)
     if response.status_code == 200:
         return
-    for fault in _faults(response):
+    found = _faults(response)
+    assert 1 <= len(found) <= faults.MOST_FAULTS
+    for fault in found:
         field, *places = fault["field"].split(".")
         assert field in faults.FIELDS | {faults.BODY}
         assert all(place.isdigit() for place in places)

@@ -195,11 +195,21 @@ async def test_the_longest_query_fits_in_whatever_escapes(http: httpx2.AsyncClie
     assert response.status_code == 200
 
 
-@pytest.mark.parametrize("code", ["overloaded", "index_unusable", "something_else"])
-async def test_a_ranker_that_cannot_answer_is_a_503(library: Library, code: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("overloaded", "overloaded"),
+        ("index_unusable", "index_unusable"),
+        ("something_else", "ranker_unavailable"),
+        ("leaving", "ranker_unavailable"),
+    ],
+)
+async def test_a_ranker_that_cannot_answer_is_a_503_with_a_code_that_is_documented(
+    library: Library, code: str, told: str
+) -> None:
     async with _client(_Raises(RankerUnavailable(code)), library) as http:
         response = await http.post(PATH, json={"query": MARKER, "limit": 5})
-    _problem(response, 503, code)
+    _problem(response, 503, told)
     assert response.headers["retry-after"]
 
 

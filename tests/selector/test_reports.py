@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from indexer.errors import StoreError
 from indexer.memory_store import MemoryStore
 from selector.access import ANY, EVERYTHING, Grant
-from selector.reports import known_names, report_of
-from selector.served import Refusal, ServedApplication, ServedVersion
+from selector.reports import TOLD, known_names, report_of
+from selector.served import Refusal, RefusalCode, ServedApplication, ServedVersion
 from tests.selector.builders import APPLICATION, TOOLS, library_over, put
 
 ADDRESS = "redis://vault.example:6379"
-CODES = ("damaged", "model_mismatch", "unreadable", "too_large", "failed", "release_refused")
 
 
 class _HalfReadable(MemoryStore):
@@ -68,11 +67,17 @@ def test_only_who_sees_everything_reads_names_and_addresses_in_a_refusal(granted
     assert ADDRESS in full["secret-project"].detail
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_every_code_has_a_sentence_of_its_own_for_a_tenant(code: str) -> None:
+def test_no_two_codes_are_told_in_the_same_words() -> None:
+    assert set(TOLD) == set(get_args(RefusalCode))
+    assert len(set(TOLD.values())) == len(TOLD)
+
+
+@pytest.mark.parametrize("code", get_args(RefusalCode))
+def test_every_code_has_a_sentence_of_its_own_for_a_tenant(code: RefusalCode) -> None:
     now = ServedApplication(release="r", active={}, refused={"reader": Refusal(code=code, detail="only ours")})
     told = report_of({"shop": now}, Grant(id="t", surfaces={"shop": frozenset({ANY})}))["shop"].refused["reader"]
-    assert (told.code, "only ours" in told.detail) == (code, False)
+    assert (told.code, told.detail) == (code, TOLD[code])
+    assert "only ours" not in told.detail
 
 
 _SURFACES = st.sets(st.sampled_from(["a", "b", ANY]), min_size=1).map(frozenset)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from selector.adapters.json_body import StrictBodyRoute
-from selector.adapters.openapi import problems
-from selector.adapters.routes.ranking import answered, asked_of
+from selector.adapters.openapi import succeeds
+from selector.adapters.routes.ranking import RANKER_PROBLEMS, answered, asked_of
 from selector.explaining import Explainer
 from selector.explanation import ExplainReply
 from surface.protocol import RankBody
@@ -18,7 +18,7 @@ def explaining_routes(explainer: Explainer) -> APIRouter:
         prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"], route_class=StrictBodyRoute
     )
 
-    @router.post("/explain", responses=problems(400, 401, 404, 408, 413, 422, 429, 500, 503, 504))
+    @router.post("/explain", responses={**succeeds("explanation"), **RANKER_PROBLEMS})
     async def explain(
         application: str, surface: str, body: RankBody, request: Request, response: Response
     ) -> ExplainReply:

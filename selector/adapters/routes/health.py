@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from selector.access import Grant
 from selector.adapters.door import caller_of
-from selector.adapters.openapi import problems
+from selector.adapters.openapi import problems, succeeds
 from selector.adapters.problems import problem
-from selector.reports import ApplicationReport, report_of
+from selector.reports import Alive, Ready, report_of
 from selector.served import Served
-from surface.protocol import Wire
 
 OPEN_PATHS: Final = ("/health/live", "/health/ready")
-
-
-class Alive(Wire):
-    """The process answers."""
-
-    status: Literal["alive"] = "alive"
-
-
-class Ready(Wire):
-    """At least one index is served; without a valid key that is all that is told."""
-
-    status: Literal["ready"] = "ready"
-    applications: dict[str, ApplicationReport] | None = None
-    unreadable: dict[str, str] | None = None
-    """For keys that see everything: what cannot be read of the store now, by application (empty: all of it)."""
 
 
 def health_routes(
@@ -43,33 +27,30 @@ def health_routes(
     """``GET /health/live`` and ``GET /health/ready``; all are asked on each look at readiness."""
     router = APIRouter(prefix="/health", tags=["health"])
 
-    @router.get("/live", responses=problems(400))
+    @router.get("/live", responses={**succeeds("alive"), **problems()})
     async def live() -> Alive:
         """Whether the process answers."""
         return Alive()
 
     @router.get(
-        "/ready", responses={**problems(400, 500, 503), 200: {"model": Ready, "description": "At least one is served"}}
+        "/ready",
+        response_model=Ready,
+        responses={
+            **succeeds("ready", "ready_for_an_operator"),
+            **problems("internal", "no_index", "loading", "leaving", "too_many_connections"),
+        },
     )
     async def ready(request: Request) -> Response:
         """Whether at least one index is served; with a key also what is served and refused of its surfaces."""
         now, caller = served(), caller_of(request)
         detail = {} if caller is None else _detail(now, unreadable(), caller)
         if leaving():
-            told = "this replica is about to end; ask another one"
-            return problem(503, code="leaving", detail=told, headers={"retry-after": "1"}, **detail)
+            return problem("leaving", **detail)
         if loading():
-            told = "the indexes are being loaded; with a key this says what of the store cannot be read"
-            return problem(503, code="loading", detail=told, headers={"retry-after": "1"}, **detail)
+            return problem("loading", **detail)
         if any(application.active for application in now.values()):
             return JSONResponse({"status": "ready", **detail})
-        return problem(
-            503,
-            code="no_index",
-            detail="no index is served; deploy an application to this store",
-            headers={"retry-after": "1"},
-            **detail,
-        )
+        return problem("no_index", **detail)
 
     return router
 

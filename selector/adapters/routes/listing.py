@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from fastapi import APIRouter, Request
 
 from selector.adapters.door import known_caller
-from selector.adapters.openapi import problems
+from selector.adapters.openapi import problems, succeeds
+from selector.adapters.problems import Code
 from selector.reports import ApplicationReport, ServedReport, report_of
 from selector.served import Served
 from surface.errors import RankerUnavailable
+
+_CODES: Final[tuple[Code, ...]] = (
+    "unauthorised",
+    "rate_limited",
+    "internal",
+    "too_many_connections",
+    "deadline_exceeded",
+)
 
 
 def listing_routes(served: Callable[[], Served]) -> APIRouter:
     """``GET /v1/applications`` and ``GET /v1/applications/{application}``."""
     router = APIRouter(prefix="/v1", tags=["listing"])
 
-    @router.get("/applications", responses=problems(400, 401, 429, 500, 504))
+    @router.get("/applications", responses={**succeeds("served"), **problems(*_CODES)})
     async def list_applications(request: Request) -> ServedReport:
         """The applications, surfaces and versions that this key may ask about."""
         return ServedReport(applications=report_of(served(), known_caller(request)))
 
-    @router.get("/applications/{application}", responses=problems(400, 401, 404, 429, 500, 504))
+    @router.get(
+        "/applications/{application}", responses={**succeeds("one_application"), **problems("unknown_surface", *_CODES)}
+    )
     async def list_surfaces(application: str, request: Request) -> ApplicationReport:
         """The surfaces and versions of one application that this key may ask about."""
         found = report_of(served(), known_caller(request)).get(application)

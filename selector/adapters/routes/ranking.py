@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request
 from selector.adapters.door import known_caller, spend_batch
 from selector.adapters.edge import place_of
 from selector.adapters.json_body import StrictBodyRoute
-from selector.adapters.openapi import problems
+from selector.adapters.openapi import body_problems, succeeds
 from selector.ports import BatchRanker
 from surface.errors import RankerUnavailable
 from surface.protocol import RankBatchBody, RankBatchReply, RankBody, RankReply
@@ -27,7 +27,19 @@ T = TypeVar("T")
 _NOWHERE: Final = ""
 """No application has this name."""
 
-_PROBLEMS: Final = problems(400, 401, 404, 408, 413, 422, 429, 500, 503, 504)
+RANKER_PROBLEMS: Final = body_problems(
+    "unauthorised",
+    "unknown_surface",
+    "rate_limited",
+    "ranker_failed",
+    "internal",
+    "overloaded",
+    "too_many_connections",
+    "index_unusable",
+    "ranker_unavailable",
+    "deadline_exceeded",
+)
+"""What a route may answer that asks a ranker."""
 
 
 def ranking_routes(ranker: BatchRanker) -> APIRouter:
@@ -36,12 +48,12 @@ def ranking_routes(ranker: BatchRanker) -> APIRouter:
         prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"], route_class=StrictBodyRoute
     )
 
-    @router.post("/rank", responses=_PROBLEMS)
+    @router.post("/rank", responses={**succeeds("several_tools", "nothing_fits"), **RANKER_PROBLEMS})
     async def rank(application: str, surface: str, body: RankBody, request: Request) -> RankReply:
         """The tools of a surface for one query, best first."""
         return await answered(ranker.rank(asked_of(request, application, surface, body, body.query)))
 
-    @router.post("/rank-batch", responses=_PROBLEMS)
+    @router.post("/rank-batch", responses={**succeeds("several_queries"), **RANKER_PROBLEMS})
     async def rank_batch(application: str, surface: str, body: RankBatchBody, request: Request) -> RankBatchReply:
         """The tools of a surface for each of several queries, in order; one that cannot be answered refuses all."""
         await spend_batch(request, len(body.queries))
