@@ -208,6 +208,8 @@ def read_artefact(
     manifest = read_manifest(written)
     if (manifest.application, manifest.surface, manifest.version) != (application, surface, version):
         raise ArtefactError(f"{where}: holds another version than its place says; deploy again")
+    if manifest.to_bytes() != written:  # the same in other bytes, as 1E-05 is 1e-05
+        raise ArtefactError(f"{where}: {MANIFEST} is damaged (it says the same in other bytes); deploy again")
     files: dict[str, bytes] = {}
     for name, entry in manifest.files.items():
         data = read(name, entry.size)

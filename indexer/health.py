@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from indexer.errors import ArtefactError, StoreError
@@ -58,21 +59,35 @@ class ApplicationHealth:
 LOST = "has no ledger, though something of it is here: it was lost, or its first deploy never ended; deploy again"
 
 
-def applications_of(store: ArtefactStore) -> list[str]:
-    """What there is to look at: every application that is served, or of which the store has lost the ledger."""
-    return sorted({*store.applications(), *store.without_ledger()})
+def healths_of(
+    store: ArtefactStore, applications: Iterable[str] | None = None, *, all_releases: bool = False
+) -> list[ApplicationHealth]:
+    """Reads the active release of each application, or every kept one, and checks all of it.
+
+    `None` are all that are served, or of which the store has lost the ledger; raises `StoreError` where it cannot say
+    which. What else a store raises is the health of an application. Which ledgers are lost is asked once, if at all.
+    """
+    lost = cache(lambda: frozenset(store.without_ledger()))
+    names = sorted({*store.applications(), *lost()}) if applications is None else applications
+    return [_health(store, name, lost, all_releases=all_releases) for name in names]
 
 
 def health_of(store: ArtefactStore, application: str, *, all_releases: bool = False) -> ApplicationHealth:
-    """Reads the active release, or every kept one, and checks all of it; raises nothing that a store raises."""
+    """The same of one application; raises nothing that a store raises."""
+    return healths_of(store, [application], all_releases=all_releases)[0]
+
+
+def _health(
+    store: ArtefactStore, application: str, lost: Callable[[], Collection[str]], *, all_releases: bool
+) -> ApplicationHealth:
     try:
         ledger = store.ledger(application)
-        lost = ledger.active is None and application in store.without_ledger()
+        is_lost = ledger.active is None and application in lost()
     except (ArtefactError, StoreError) as error:
         return ApplicationHealth(application=application, problem=str(error))
     if ledger.active is None:
         return ApplicationHealth(
-            application=application, ledger=ledger, problem=LOST if lost else "has no active release"
+            application=application, ledger=ledger, problem=LOST if is_lost else "has no active release"
         )
     looked_at = ledger.releases if all_releases else ledger.releases[:1]
     return ApplicationHealth(

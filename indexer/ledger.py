@@ -15,9 +15,9 @@ Rules kept here:
 3. Order is the order of the lines, never of the clocks: a clock that jumps changes what a line says, not what is
    active.
 4. It does not grow for ever: the oldest lines and releases are forgotten.
-5. Its bytes say what the digest of the rest is, so a name or a moment that was changed in it is found by every reader.
 
-Not done here: where a ledger is kept, and where the bytes are (`ports.ArtefactStore`).
+Not done here: its bytes (`sealed_ledger.py`), where they are kept, and where those of the versions are
+(`ports.ArtefactStore`).
 """
 
 from __future__ import annotations
@@ -26,19 +26,16 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from indexer.artefact import IndexManifest, Line
-from indexer.errors import ActivationConflictError, ArtefactError, NotPublishedError, StoreError
+from indexer.errors import ActivationConflictError, NotPublishedError, StoreError
 from indexer.release import Release, Version
-from indexer.stored_model import read_stored
-from surface.canonical import canonical_bytes, digest
 from surface.identity import is_key
 from surface.protocol import Key
 
-MAX_LEDGER_BYTES = 64 * 1024 * 1024
 KEPT_ACTIVATIONS = 256
 KEPT_RELEASES = 64
 """The most releases that can be activated again, the active one included."""
@@ -119,7 +116,6 @@ class Ledger(BaseModel):
 
     model_config = _FROZEN
 
-    format: Literal[1] = 1
     application: Key
     activations: tuple[Activation, ...] = ()
     releases: tuple[Release, ...] = ()
@@ -204,7 +200,7 @@ class Ledger(BaseModel):
         if found != expected or (history is not None and tuple(history) != self.activations):
             raise ActivationConflictError(application=self.application, expected=expected, found=found)
         there = {(one.surface, one.version) for one in self.versions}
-        missing = sorted(_named_by([release]) - there)
+        missing = sorted(named_by([release]) - there)
         if missing:
             raise NotPublishedError(application=self.application, missing=missing)
         if release.id == found:
@@ -228,7 +224,7 @@ class Ledger(BaseModel):
             raise ValueError("keep: needs 1 or more; the active release stays")
         limit = moment(unused_since)
         kept, dropped = self.releases[:keep], self.releases[keep:]
-        used = _named_by(kept)
+        used = named_by(kept)
         left, gone = list[KeptVersion](), list[KeptVersion]()
         for one in self.versions:
             stays = (one.surface, one.version) in used or one.published >= limit
@@ -246,45 +242,6 @@ class Ledger(BaseModel):
             watched=frozenset(one.place for one in watched),
         )
 
-    def to_bytes(self) -> bytes:
-        """The canonical JSON of this ledger, and its own digest in it."""
-        plain = self._to_plain()
-        return canonical_bytes(plain | {"checksum": digest(plain)})
-
-    def _to_plain(self) -> dict[str, object]:
-        plain = self.model_dump(mode="json", include=set(Ledger.model_fields) - {"releases"})
-        return plain | {"releases": [one.to_plain() for one in self.releases]}
-
-
-class _Sealed(Ledger):
-    """A ledger as it is kept."""
-
-    checksum: Version | None = None
-    """The digest of everything else; None in a ledger from before there was one, until it is written again."""
-
-    def opened(self) -> Ledger:
-        return Ledger.model_construct(**{name: getattr(self, name) for name in Ledger.model_fields})
-
-    @property
-    def intact(self) -> bool:
-        return self.checksum is None or self.checksum == digest(self._to_plain())
-
-
-def read_ledger(data: bytes, *, application: str) -> Ledger:
-    """The ledger that `data` holds; raises `ArtefactError`, and nothing else, naming the field."""
-    sealed = read_stored(_Sealed, data, what="ledger")
-    if not sealed.intact:
-        raise ArtefactError("ledger: checksum: is not that of the rest; something in it was changed")
-    ledger = sealed.opened()
-    if {ledger.application, *(one.application for one in ledger.releases)} != {application}:
-        raise ArtefactError("ledger: application: is another one")
-    active = ledger.active
-    if (active.id if active else None) != (ledger.activations[-1].release if ledger.activations else None):
-        raise ArtefactError("ledger: activations: the last one is not the active release")
-    if active is not None and not _named_by([active]) <= {(one.surface, one.version) for one in ledger.versions}:
-        raise ArtefactError("ledger: versions: one of the active release is missing")
-    return ledger
-
 
 def empty_ledger(application: str) -> Ledger:
     """The ledger before anything was published; raises `StoreError` for a name that no application may have."""
@@ -300,7 +257,8 @@ def moment(at: datetime) -> datetime:
     return at.astimezone(UTC)
 
 
-def _named_by(releases: Iterable[Release]) -> set[tuple[str, str]]:
+def named_by(releases: Iterable[Release]) -> set[tuple[str, str]]:
+    """The versions that releases are made of: (surface, version)."""
     return {(surface, released.version) for one in releases for surface, released in one.surfaces.items()}
 
 

@@ -24,8 +24,9 @@ from datetime import datetime
 
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_artefact
 from indexer.errors import ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
-from indexer.ledger import MAX_LEDGER_BYTES, Activation, Copy, KeptVersion, Ledger, Pruning, empty_ledger, read_ledger
+from indexer.ledger import Activation, Copy, KeptVersion, Ledger, Pruning, empty_ledger
 from indexer.release import Release
+from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, read_ledger, sealed
 from indexer.shelf import Address, Shelf
 
 _TRIES = 100
@@ -41,6 +42,7 @@ class PlacedStore:
         """`new_place` gives 1-32 hexadecimal digits that it never gives again."""
         self._shelf = shelf
         self._new_place = new_place
+        self._active = ActiveReleases()
 
     def applications(self) -> tuple[str, ...]:
         """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`."""
@@ -49,7 +51,7 @@ class PlacedStore:
     def without_ledger(self) -> tuple[str, ...]:
         """Every application that the shelf knows of and has no ledger of, sorted; raises `StoreError`."""
         named = self._shelf.applications()
-        return tuple(sorted(name for name in named if self._shelf.read_ledger(name).data is None))
+        return tuple(sorted(name for name in named if not self._shelf.has_ledger(name)))
 
     def ledger(self, application: str) -> Ledger:
         """Everything about an application at this moment; raises `StoreError`, `ArtefactError`."""
@@ -58,8 +60,10 @@ class PlacedStore:
         return nothing if data is None else self._parsed(data, application)
 
     def active(self, application: str) -> Release | None:
-        """The release that is active now; raises `StoreError`, `ArtefactError`."""
-        return self.ledger(application).active
+        """The release that is active now; raises `StoreError`, `ArtefactError`. It parses no bytes twice."""
+        nothing = empty_ledger(application)
+        data = self._shelf.read_ledger(application).data
+        return nothing.active if data is None else self._active.of(application, data, self._parsed)
 
     def prepare(self, application: str, *, size: int) -> None:
         """Raises `StoreError` where the shelf takes no writes or is known to have no room."""
@@ -211,7 +215,7 @@ class PlacedStore:
                 if found.data is not None:
                     self._shelf.confirm(application, found.data)
                 return after
-            data = after.to_bytes()
+            data = sealed(after)
             if len(data) > MAX_LEDGER_BYTES:
                 raise StoreError(
                     f"{self._shelf.name}: application {application}: the ledger would be larger than "

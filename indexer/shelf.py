@@ -50,6 +50,10 @@ class Shelf(Protocol):
         """The ledger as it is now, never as an outdated replica has it."""
         ...
 
+    def has_ledger(self, application: str) -> bool:
+        """Whether there is one, without reading it."""
+        ...
+
     def replace_ledger(self, application: str, data: bytes, *, tag: Any) -> bool:
         """Replaces the ledger that was found with `tag`; False where it is another one by now.
 

@@ -42,8 +42,9 @@ from indexer.adapters.directory_files import (
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, read_artefact
 from indexer.errors import ArtefactError, NotPublishedError, StoreError
 from indexer.folder_name import folder_of, key_of
-from indexer.ledger import MAX_LEDGER_BYTES, Activation, Ledger, Pruning, empty_ledger, read_ledger
+from indexer.ledger import Activation, Ledger, Pruning, empty_ledger
 from indexer.release import Release
+from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, read_ledger, sealed
 
 _LEDGER = "ledger.json"
 _VERSION = re.compile(r"[0-9a-f]{32}")
@@ -56,12 +57,13 @@ _TRIES = 5
 class DirectoryStore:
     """Implements `indexer.ports.ArtefactStore`; threads and processes may share the directory."""
 
-    __slots__ = ("_lock_wait_s", "_root")
+    __slots__ = ("_active", "_lock_wait_s", "_root")
 
     def __init__(self, path: Path | str, *, lock_wait_s: float = 60.0) -> None:
         """`path` is made on the first publish. `lock_wait_s`: how long a writer waits for another one, in seconds."""
         self._root = Path(path)
         self._lock_wait_s = lock_wait_s
+        self._active = ActiveReleases()
 
     def applications(self) -> tuple[str, ...]:
         """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`."""
@@ -73,19 +75,13 @@ class DirectoryStore:
 
     def ledger(self, application: str) -> Ledger:
         """Everything about an application at this moment; raises `StoreError`, `ArtefactError`."""
-        path = self._home(application) / _LEDGER
-        with told_as_store_errors(path):
-            data = read(path, ceiling=MAX_LEDGER_BYTES)
-        if data is None:
-            return empty_ledger(application)
-        try:
-            return read_ledger(data, application=application)
-        except ArtefactError as error:
-            raise ArtefactError(f"{path}: {error}; remove the file and deploy again") from None
+        data = self._ledger_bytes(application)
+        return empty_ledger(application) if data is None else self._parsed(data, application)
 
     def active(self, application: str) -> Release | None:
-        """The release that is active now; raises `StoreError`, `ArtefactError`."""
-        return self.ledger(application).active
+        """The release that is active now; raises `StoreError`, `ArtefactError`. It parses no bytes twice."""
+        data = self._ledger_bytes(application)
+        return None if data is None else self._active.of(application, data, self._parsed)
 
     def prepare(self, application: str, *, size: int) -> None:
         """Raises `StoreError` where the folder cannot be written or has not as much room."""
@@ -174,6 +170,18 @@ class DirectoryStore:
         while self._glance() == before and (left := deadline - time.monotonic()) > 0:
             time.sleep(min(left, _LOOK_S))
 
+    def _ledger_bytes(self, application: str) -> bytes | None:
+        path = self._home(application) / _LEDGER
+        with told_as_store_errors(path):
+            return read(path, ceiling=MAX_LEDGER_BYTES)
+
+    def _parsed(self, data: bytes, application: str) -> Ledger:
+        try:
+            return read_ledger(data, application=application)
+        except ArtefactError as error:
+            path = self._home(application) / _LEDGER
+            raise ArtefactError(f"{path}: {error}; remove the file and deploy again") from None
+
     def _activated(self, release: Release, **how: Any) -> Ledger:
         ledger = self.ledger(release.application).activated(release, **how)
         missing = [
@@ -209,7 +217,7 @@ class DirectoryStore:
 
     def _replace(self, ledger: Ledger, staging: Path) -> None:
         path = self._home(ledger.application) / _LEDGER
-        data = ledger.to_bytes()
+        data = sealed(ledger)
         if len(data) > MAX_LEDGER_BYTES:
             raise StoreError(f"{path}: would be larger than {MAX_LEDGER_BYTES:,} bytes; prune the application first")
         write(staging / _LEDGER, data)

@@ -28,8 +28,8 @@ from obstore.store import ObjectStore, from_url
 
 from indexer.errors import StoreError, StoreUnavailableError, kind_of
 from indexer.folder_name import folder_of, key_of
-from indexer.ledger import MAX_LEDGER_BYTES
 from indexer.placed_store import PlacedStore
+from indexer.sealed_ledger import MAX_LEDGER_BYTES
 from indexer.shelf import Address, FoundLedger
 
 _RANGE_BYTES: Final = 16 * 1024 * 1024
@@ -105,6 +105,15 @@ class ObjectShelf:
                 raise StoreError(f"{self._name}: {path}: is larger than {MAX_LEDGER_BYTES:,} bytes; delete it")
             tag = {name: meta.get(name) for name in ("e_tag", "version")}
             return FoundLedger(data=bytes(found.bytes()), tag={key: value for key, value in tag.items() if value})
+
+    def has_ledger(self, application: str) -> bool:
+        """Whether the object is there; of a bucket that is not there this asks in vain, as its answer has no body."""
+        with self._told():
+            try:
+                obstore.head(self._opened, self.ledger_name(application))
+            except FileNotFoundError:
+                return False
+        return True
 
     def replace_ledger(self, application: str, data: bytes, *, tag: Any) -> bool:
         """Conditional put; raises `StoreError` where the service knows none."""

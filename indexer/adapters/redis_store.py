@@ -38,8 +38,8 @@ from redis.client import Pipeline
 from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits
 from indexer.artefact import FILES, MANIFEST, MAX_FILE_BYTES
 from indexer.errors import StoreError, StoreUnavailableError
-from indexer.ledger import MAX_LEDGER_BYTES
 from indexer.placed_store import PlacedStore
+from indexer.sealed_ledger import MAX_LEDGER_BYTES
 from indexer.shelf import Address, FoundLedger
 from surface.identity import is_key
 
@@ -103,6 +103,10 @@ class RedisShelf:
             with self._link.client() as client:
                 found = client.get(key)  # type: ignore[assignment]  # an empty value is a damaged ledger, not none
         return FoundLedger(data=found, tag=_digest(found or b""))
+
+    def has_ledger(self, application: str) -> bool:
+        """Whether the key is there, on the primary."""
+        return self._exists(self.ledger_name(application))
 
     def replace_ledger(self, application: str, data: bytes, *, tag: str) -> bool:
         """Compare-and-swap."""

@@ -6,7 +6,7 @@ import argparse
 
 from indexer.commands.arguments import add_application, add_store, store_of
 from indexer.errors import IndexerError
-from indexer.health import applications_of, health_json, health_lines, health_of
+from indexer.health import health_json, health_lines, healths_of
 from surface.adapters.command_line import DONE, FAILED, Command, print_json
 
 
@@ -21,8 +21,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     store = store_of(arguments)
-    names = applications_of(store) if arguments.application is None else [arguments.application]
-    applications = [health_of(store, name) for name in names]
+    applications = healths_of(store, None if arguments.application is None else [arguments.application])
     if arguments.json:
         print_json(health_json(applications))
     else:

@@ -13,7 +13,7 @@ from indexer.catalog_file import Catalog, read_catalog
 from indexer.commands.arguments import add_application, add_store, application_of, positive, store_of
 from indexer.document import documents_of
 from indexer.errors import IndexerError
-from indexer.health import ApplicationHealth, applications_of, health_json, health_lines, health_of
+from indexer.health import ApplicationHealth, health_json, health_lines, healths_of
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress
 from indexer.releases import sound_version
@@ -47,15 +47,16 @@ def _run(arguments: argparse.Namespace) -> int:
         raise WrongUseError("--model: goes with --catalog; no vector is made again without one")
     store = store_of(arguments)
     catalog = read_catalog(read_catalog_bytes(arguments.catalog)).catalog if arguments.catalog else None
+    applications: list[str] | None
     if catalog is not None:
         applications = [catalog.application]
     elif arguments.application is not None:
         applications = [application_of(arguments, store)]
     else:
-        applications = applications_of(store)
+        applications = None
     # Before the long work, so that a model that is not there is told at once.
     embedder = _embedder(arguments) if catalog is not None else None
-    healths = [health_of(store, name, all_releases=True) for name in applications]
+    healths = healths_of(store, applications, all_releases=True)
     with shown_progress() as progress:
         compared = (
             _compared(store, catalog, healths[0], embedder=embedder, sample=arguments.sample, progress=progress)

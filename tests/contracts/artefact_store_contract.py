@@ -1,29 +1,32 @@
 """What every `ArtefactStore` keeps: the promises in `indexer/ports.py`, run on each implementation.
 
 A subclass named `Test…` brings three fixtures: `store`, an empty one; `twin`, another handle to the same store, as
-another process would have it; and `damage`, which changes one byte of a file of a published version behind the
-store's back. A store outside this process brings a fourth, in `KeptLedger`: `rewrite`, which puts other bytes in the
-place of the ledger of the application "app", or none.
+another process would have it; and `damage`, which puts other bytes in the place of a file of a published version,
+behind the store's back. A store outside this process brings a fourth, in `KeptLedger`: `rewrite`, which puts other
+bytes in the place of the ledger of the application "app", or none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from threading import Barrier
+from typing import ClassVar
 
 import pytest
 
-from indexer.artefact import FILES, Artefact
+from indexer.artefact import FILES, MANIFEST, Artefact
 from indexer.errors import ActivationConflictError, ArtefactError, IndexerError, NotPublishedError, StoreError
-from indexer.health import applications_of, health_of
+from indexer.health import health_of, healths_of
 from indexer.ports import ArtefactStore
 from indexer.release import Release, ReleasedSurface
+from indexer.sealed_ledger import sealed
 from tests.indexer.samples import NOW, artefact, release
 
-Damage = Callable[[Artefact, str], None]
+Damage = Callable[[Artefact, str, bytes], None]
+"""Told the version, the file's name, and what becomes of its bytes."""
 Rewrite = Callable[[Callable[[bytes], bytes | None]], None]
 """Told what becomes of the ledger's bytes; None: they are gone."""
 
@@ -33,9 +36,13 @@ def becoming(data: bytes | None) -> Callable[[bytes], bytes | None]:
     return lambda _: data
 
 
-def damaged(data: bytes) -> bytes:
-    """The same bytes but the last one."""
-    return data[:-1] + bytes([data[-1] ^ 1])
+def damages(data: bytes, *, places: int) -> Iterator[bytes]:
+    """A bit changed in every byte, or in so many of them, the first and the last among them; cuts; a byte more."""
+    size, edge = len(data), places // 4
+    spread = range(edge, size - edge, max(1, (size - 2 * edge) // (places - 2 * edge)))
+    for at in range(size) if size <= places else (*range(edge), *spread, *range(size - edge, size)):
+        yield data[:at] + bytes([data[at] ^ (1 << at % 8)]) + data[at + 1 :]
+    yield from (data[:-1], data[: size // 2], b"", data + b"\0")
 
 
 def loaded(store: ArtefactStore, one: Artefact) -> Artefact:
@@ -60,6 +67,9 @@ def kept(store: ArtefactStore) -> set[str]:
 
 class ArtefactStoreContract:
     """Subclass this, and bring the fixtures."""
+
+    damaged_places: ClassVar[int] = 600
+    """In how many bytes of each file of a version damage is tried, and of a ledger; fewer where a try takes long."""
 
     def test_an_empty_store_serves_nothing(self, store: ArtefactStore) -> None:
         assert store.active("app") is None
@@ -93,17 +103,20 @@ class ArtefactStoreContract:
         assert loaded(store, one).files == one.files
 
     @pytest.mark.parametrize("name", sorted(FILES))
-    def test_a_damaged_version_is_refused(self, store: ArtefactStore, damage: Damage, name: str) -> None:
+    def test_a_version_with_a_damaged_file_is_refused(self, store: ArtefactStore, damage: Damage, name: str) -> None:
         one = artefact()
         store.publish(one, at=NOW)
-        damage(one, name)
-        with pytest.raises(ArtefactError, match=name):
-            loaded(store, one)
+        for data in damages(one.files[name], places=self.damaged_places):
+            damage(one, name, data)
+            with pytest.raises(ArtefactError, match=name):
+                loaded(store, one)
+        damage(one, name, one.files[name])
+        assert loaded(store, one).files == one.files
 
     def test_publishing_again_puts_a_damaged_version_right(self, store: ArtefactStore, damage: Damage) -> None:
         one = artefact()
         store.publish(one, at=NOW)
-        damage(one, "vectors.npy")
+        damage(one, "vectors.npy", one.files["vectors.npy"][:-1] + b"?")
         store.publish(one, at=NOW)
         assert loaded(store, one).files == one.files
 
@@ -416,22 +429,35 @@ class ArtefactStoreContract:
 
 
 class KeptLedger:
-    """For stores that keep a ledger as bytes: subclass this too."""
+    """For stores that keep ledgers and manifests as bytes: subclass this too."""
 
-    def test_a_changed_digit_anywhere_in_a_ledger_is_found(self, store: ArtefactStore, rewrite: Rewrite) -> None:
+    damaged_places: ClassVar[int]
+
+    def test_a_version_with_a_damaged_manifest_is_refused(self, store: ArtefactStore, damage: Damage) -> None:
+        one = artefact()
+        whole = one.manifest.to_bytes()
+        store.publish(one, at=NOW)
+        for data in (*damages(whole, places=self.damaged_places), whole.replace(b",", b", ", 1)):
+            damage(one, MANIFEST, data)
+            with pytest.raises(ArtefactError):
+                loaded(store, one)
+        damage(one, MANIFEST, whole)
+        assert loaded(store, one).files == one.files
+
+    def test_damage_anywhere_in_a_ledger_is_found(self, store: ArtefactStore, rewrite: Rewrite) -> None:
         store.publish(artefact(), at=NOW)
         store.activate(release(artefact(), deploy="2026-12-02.17"), expected=None, at=NOW)
         assert health_of(store, "app").sound
-        whole = store.ledger("app").to_bytes()
+        whole = sealed(store.ledger("app"))
         rewrite(lambda data: data if data == whole else None)
         assert health_of(store, "app").sound
-        digits = [at for at, byte in enumerate(whole) if byte in b"0123456789"]
-        label = whole.index(b"2026-12-02.17")
-        for at in {label, *digits[:: len(digits) // 20]}:
-            other = b"3" if whole[at : at + 1] != b"3" else b"2"
-            rewrite(becoming(whole[:at] + other + whole[at + 1 :]))
-            assert not health_of(store, "app").sound, at
-        assert applications_of(store) == ["app"]
+        renamed = whole.replace(b"2026-12-02.17", b"2026-12-02.18")
+        for data in (*damages(whole, places=self.damaged_places), renamed, b"{}", b'{"application":"app"}'):
+            rewrite(becoming(data))
+            assert not health_of(store, "app").sound, data
+            with pytest.raises(ArtefactError):
+                store.active("app")
+        assert [one.application for one in healths_of(store)] == ["app"]
         rewrite(becoming(whole))
         assert health_of(store, "app").sound
 
@@ -442,7 +468,7 @@ class KeptLedger:
         deployed(store, artefact(), at=NOW)
         assert store.without_ledger() == ()
         rewrite(becoming(left))
-        assert applications_of(twin) == ["app"]
+        assert [one.application for one in healths_of(twin)] == ["app"]
         health = health_of(twin, "app", all_releases=True)
         assert not health.sound
         assert (twin.without_ledger() == ("app",)) == (left is None)

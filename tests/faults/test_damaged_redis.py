@@ -11,11 +11,12 @@ import redis
 from indexer.adapters.redis_link import read_redis_url
 from indexer.adapters.redis_store import redis_store
 from indexer.adapters.vector_cache import VectorFile
+from indexer.artefact import FILES, MANIFEST
 from indexer.deploy import deploy
 from indexer.errors import ArtefactError
 from indexer.health import health_of
+from tests.contracts.artefact_store_contract import damages
 from tests.faults.deployers import OLD
-from tests.faults.test_failing_places import damages
 from tests.indexer.redis_server import BINARIES, running
 from tests.indexer.samples import EMBEDDER, NOW
 
@@ -29,12 +30,12 @@ def test_a_damaged_byte_in_any_key_of_a_redis_is_found_and_a_deploy_puts_it_righ
         store = redis_store(read_redis_url(server.url))
         release = deploy(OLD, embedder=EMBEDDER, store=store, now=lambda: NOW, cache=cache).release
         ledger = "toolsurface:{app}:ledger"
-        for name in ("ledger", "manifest.json", "names.json", "vectors.npy", "words.json"):
+        for name in ("ledger", MANIFEST, *sorted(FILES)):
             (known,) = (one for one in store.ledger("app").versions if one.surface == "reader")
             copy = f"toolsurface:{{app/reader/{known.version}/{known.place}}}"  # another place after each repair
             key = ledger if name == "ledger" else f"{copy}:{name}:0"
             data = client.get(key)
-            for damaged in damages(data):
+            for damaged in damages(data, places=24):
                 client.set(key, damaged)
                 assert not health_of(store, "app").sound, name
             if name == "ledger":

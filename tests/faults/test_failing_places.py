@@ -10,7 +10,7 @@ import os
 import resource
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,7 @@ from indexer.errors import ActivationConflictError, ArtefactError, NotPublishedE
 from indexer.ledger import Ledger
 from indexer.release import Release
 from models.hashing import HashingEmbedder
+from tests.contracts.artefact_store_contract import damages
 from tests.faults.deployers import NEW, OLD, deployed, in_a_process, seen
 from tests.faults.test_killed_deployers import NEW as NEW_SEEN
 from tests.faults.test_killed_deployers import OLD as OLD_SEEN
@@ -139,21 +140,12 @@ def test_a_folder_that_cannot_be_written_is_found_before_anything_is_embedded(fo
     assert seen(folder) == NEW_SEEN
 
 
-def damages(data: bytes) -> Iterator[bytes]:
-    """The first, a middle and the last byte changed; half of the file; none of it."""
-    for at in (0, len(data) // 2, len(data) - 1):
-        yield data[:at] + bytes([data[at] ^ 0x20]) + data[at + 1 :]
-    yield data[: len(data) // 2]
-    yield b""
-
-
 def test_a_damaged_byte_in_any_file_of_the_store_is_found_and_a_deploy_puts_it_right(folder: Path) -> None:
     files = [path for path in sorted((folder / "store").rglob("*")) if path.is_file() and path.name != "lock"]
     assert {path.name for path in files} >= {"ledger.json", "manifest.json", "vectors.npy", "words.json"}
     surface = {path: path for path in files if "reader" in path.parts or path.name == "ledger.json"}
     for path in surface:
-        data = path.read_bytes()
-        for damaged in damages(data):
+        for damaged in damages(path.read_bytes(), places=100):
             path.write_bytes(damaged)
             assert not seen(folder)["sound"], path
         if path.name == "ledger.json":

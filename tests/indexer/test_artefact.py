@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from indexer.artefact import FILES, NPY_HEADER_BYTES, Artefact, FileEntry, read_manifest
 from indexer.contents import read_contents
 from indexer.errors import ArtefactError
-from indexer.ledger import read_ledger
 from indexer.npy import from_npy, header, to_npy
+from indexer.sealed_ledger import read_ledger
 from tests.indexer.samples import artefact, json_values, release
 
 SOUND = artefact()

@@ -15,13 +15,13 @@ from indexer.adapters.directory_store import DirectoryStore
 from indexer.artefact import Artefact
 from indexer.errors import ArtefactError, StoreError
 from indexer.ledger import empty_ledger
+from indexer.sealed_ledger import sealed
 from tests.contracts.artefact_store_contract import (
     ActivationHints,
     ArtefactStoreContract,
     Damage,
     KeptLedger,
     Rewrite,
-    damaged,
     loaded,
 )
 from tests.indexer.samples import NOW, artefact, release
@@ -91,8 +91,8 @@ class TestDirectoryStore(ActivationHints, KeptLedger, ArtefactStoreContract):
 
     @pytest.fixture
     def damage(self, root: Path) -> Damage:
-        def change(one: Artefact, name: str) -> None:
-            (folder_of(root, one) / name).write_bytes(damaged(one.files[name]))
+        def change(one: Artefact, name: str, data: bytes) -> None:
+            (folder_of(root, one) / name).write_bytes(data)
 
         return change
 
@@ -204,7 +204,7 @@ class TestDirectoryStore(ActivationHints, KeptLedger, ArtefactStoreContract):
         store.activate(release(one), expected=None, at=NOW)
         pointer = root / "applications" / "app" / "ledger.json"
         other = empty_ledger("other")
-        for data in (b"", b"{}", pointer.read_bytes()[:-5], other.to_bytes()):
+        for data in (b"", b"{}", pointer.read_bytes()[:-5], sealed(other)):
             pointer.write_bytes(data)
             with pytest.raises(ArtefactError, match=r"ledger\.json"):
                 store.active("app")

@@ -6,7 +6,7 @@ import pytest
 
 from indexer.artefact import Artefact
 from indexer.memory_store import MemoryStore
-from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage, damaged
+from tests.contracts.artefact_store_contract import ActivationHints, ArtefactStoreContract, Damage
 
 
 class TestMemoryStore(ActivationHints, ArtefactStoreContract):
@@ -20,8 +20,8 @@ class TestMemoryStore(ActivationHints, ArtefactStoreContract):
 
     @pytest.fixture
     def damage(self, store: MemoryStore) -> Damage:
-        def change(one: Artefact, name: str) -> None:
-            files = {**one.files, name: damaged(one.files[name])}
+        def change(one: Artefact, name: str, data: bytes) -> None:
+            files = {**one.files, name: data}
             place = (one.manifest.application, one.manifest.surface, one.version)
             store._artefacts[place] = Artefact(manifest=one.manifest, files=files)
 

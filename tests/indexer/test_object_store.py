@@ -26,7 +26,6 @@ from tests.contracts.artefact_store_contract import (
     Damage,
     KeptLedger,
     Rewrite,
-    damaged,
 )
 from tests.indexer.redis_server import free_port
 from tests.indexer.s3_server import s3_settings, serving_s3
@@ -37,11 +36,11 @@ SECRET = "zebra-crossing-7731"  # noqa: S105 - that is the point
 
 
 def damage_in(bucket: ObjectStore, store: ArtefactStore) -> Damage:
-    def change(one: Artefact, name: str) -> None:
+    def change(one: Artefact, name: str, data: bytes) -> None:
         known = store.ledger("app").version(one.manifest.surface, one.version)
         assert known is not None
         folder = f"applications/app/versions/{folder_of('surface', known.surface)}/{known.version}/{known.place}"
-        obstore.put(bucket, f"{folder}/{name}", damaged(one.files[name]))
+        obstore.put(bucket, f"{folder}/{name}", data)
 
     return change
 
@@ -94,6 +93,8 @@ def provider(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
 
 @pytest.mark.usefixtures("provider")
 class TestObjectStoreOverS3(KeptLedger, ArtefactStoreContract):
+    damaged_places = 12
+
     @pytest.fixture
     def url(self) -> str:
         return f"s3://bucket/{next(PREFIXES)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
@@ -11,9 +12,10 @@ from obstore.store import MemoryStore, ObjectStore
 
 from indexer.adapters.object_store import ObjectShelf
 from indexer.errors import ActivationConflictError, StoreUnavailableError
+from indexer.health import health_of, healths_of
 from indexer.ledger import LATE_WRITER
 from indexer.placed_store import PlacedStore
-from indexer.shelf import Address
+from indexer.shelf import Address, FoundLedger
 from tests.indexer.samples import NOW, artefact, release
 
 PLACES = (f"{number:x}" for number in range(1_000_000))
@@ -46,6 +48,26 @@ class Failing(ObjectShelf):
 
     def announce(self, application: str) -> None:
         self.announced += 1
+
+
+class Counting(ObjectShelf):
+    """A shelf that counts what it is asked."""
+
+    def __init__(self, bucket: ObjectStore) -> None:
+        super().__init__(bucket, name="s3://counting")
+        self.ledgers, self.looked_for, self.listed = Counter[str](), Counter[str](), 0
+
+    def applications(self) -> tuple[str, ...]:
+        self.listed += 1
+        return super().applications()
+
+    def read_ledger(self, application: str) -> FoundLedger:
+        self.ledgers[application] += 1
+        return super().read_ledger(application)
+
+    def has_ledger(self, application: str) -> bool:
+        self.looked_for[application] += 1
+        return super().has_ledger(application)
 
 
 def store_in(bucket: ObjectStore) -> PlacedStore:
@@ -135,3 +157,25 @@ def test_a_copy_that_is_being_written_is_left_alone() -> None:
     store.publish(ONE, at=NOW)
     assert store.load("app", "reader", ONE.version).files == ONE.files
     assert len(objects(bucket)) == 1 + len(ONE.files) + 1
+
+
+def test_lost_ledgers_are_looked_for_once_and_without_reading_any_and_never_for_what_is_served() -> None:
+    bucket, lost = MemoryStore(), [f"lost-{number}" for number in range(5)]
+    served = store_in(bucket)
+    served.publish(ONE, at=NOW)
+    served.activate(release(ONE), expected=None, at=NOW)
+    for name in lost:
+        obstore.put(bucket, f"applications/{name}/versions/reader/left", b"behind")
+    shelf = Counting(bucket)
+    store = PlacedStore(shelf, new_place=lambda: next(PLACES))
+    assert store.without_ledger() == tuple(lost)
+    assert (shelf.ledgers.total(), shelf.listed, set(shelf.looked_for.values())) == (0, 1, {1})
+    assert [one.sound for one in healths_of(store)] == [True] + [False] * 5
+    assert (shelf.listed, set(shelf.looked_for.values())) == (3, {2})
+    assert [one.problem is not None for one in healths_of(store, lost)] == [True] * 5
+    assert (shelf.listed, set(shelf.looked_for.values())) == (4, {3})
+    assert health_of(store, "app").sound
+    for _ in range(10):  # what a replica asks each time that it looks
+        assert store.applications() == ("app",)
+        assert store.active("app") == release(ONE)
+    assert set(shelf.looked_for.values()) == {3}

@@ -24,7 +24,6 @@ from tests.contracts.artefact_store_contract import (
     Damage,
     KeptLedger,
     Rewrite,
-    damaged,
     loaded,
 )
 from tests.indexer.redis_cluster import Cluster, running_cluster
@@ -47,6 +46,8 @@ def home(cluster: Cluster) -> RedisPlace:
 
 
 class TestRedisClusterStore(ActivationHints, KeptLedger, ArtefactStoreContract):
+    damaged_places = 12
+
     @pytest.fixture
     def store(self, home: RedisPlace) -> PlacedStore:
         return redis_store(home)
@@ -57,12 +58,12 @@ class TestRedisClusterStore(ActivationHints, KeptLedger, ArtefactStoreContract):
 
     @pytest.fixture
     def damage(self, home: RedisPlace, store: PlacedStore) -> Damage:
-        def change(one: Artefact, name: str) -> None:
+        def change(one: Artefact, name: str, data: bytes) -> None:
             known = store.ledger("app").version(one.manifest.surface, one.version)
             assert known is not None
             copy = f"app/{known.surface}/{known.version}/{known.place}"
             with RedisCluster(port=home.port, host=home.host) as client:
-                client.set(f"{home.namespace}:{{{copy}}}:{name}:0", damaged(one.files[name]))
+                client.set(f"{home.namespace}:{{{copy}}}:{name}:0", data)
 
         return change
 

@@ -26,7 +26,6 @@ from tests.contracts.artefact_store_contract import (
     Damage,
     KeptLedger,
     Rewrite,
-    damaged,
     loaded,
 )
 from tests.indexer.redis_cluster import until
@@ -55,6 +54,8 @@ def key_of(home: RedisPlace, store: PlacedStore, one: Artefact, name: str, chunk
 
 
 class TestRedisStore(ActivationHints, KeptLedger, ArtefactStoreContract):
+    damaged_places = 60
+
     @pytest.fixture
     def store(self, home: RedisPlace) -> PlacedStore:
         return redis_store(home)
@@ -65,9 +66,9 @@ class TestRedisStore(ActivationHints, KeptLedger, ArtefactStoreContract):
 
     @pytest.fixture
     def damage(self, home: RedisPlace, store: PlacedStore, server: RedisServer) -> Damage:
-        def change(one: Artefact, name: str) -> None:
+        def change(one: Artefact, name: str, data: bytes) -> None:
             with redis.Redis(port=server.port) as client:
-                client.set(key_of(home, store, one, name), damaged(one.files[name]))
+                client.set(key_of(home, store, one, name), data)
 
         return change
 

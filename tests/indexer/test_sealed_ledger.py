@@ -1,0 +1,142 @@
+"""A ledger's bytes: whatever happened to them is found, and who looks often parses them once."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.errors import ArtefactError
+from indexer.ledger import Ledger, empty_ledger
+from indexer.release import Release
+from indexer.sealed_ledger import ActiveReleases, read_ledger, sealed
+from surface.canonical import canonical_bytes, digest
+from tests.indexer.samples import NOW, artefact, json_values, release
+from tests.strategies import LAW
+
+ONE, OTHER = artefact("a"), artefact("b")
+
+
+def filled() -> Ledger:
+    ledger = empty_ledger("app")
+    for each in (ONE, OTHER):
+        active = ledger.active
+        ledger = ledger.published(each.manifest, at=NOW)
+        ledger = ledger.activated(release(each), expected=active.id if active else None, at=NOW)
+    return ledger
+
+
+WHOLE = sealed(filled())
+PLAIN: dict[str, Any] = json.loads(WHOLE)["ledger"]
+
+
+def sealing(body: bytes) -> bytes:
+    """What a hostile writer can make: any body under a right checksum."""
+    return b'{"checksum":"%s","format":2,"ledger":%s}' % (sha256(body).hexdigest()[:32].encode(), body)
+
+
+def test_a_ledger_survives_its_bytes_which_are_canonical_json() -> None:
+    assert read_ledger(WHOLE, application="app") == filled()
+    assert read_ledger(sealed(empty_ledger("app")), application="app") == empty_ledger("app")
+    assert canonical_bytes(json.loads(WHOLE)) == WHOLE == sealing(canonical_bytes(PLAIN))
+
+
+def test_any_changed_bit_of_any_byte_is_found() -> None:
+    for at, byte in enumerate(WHOLE):
+        for bit in range(8):
+            with pytest.raises(ArtefactError, match=r"^ledger: "):
+                read_ledger(WHOLE[:at] + bytes([byte ^ (1 << bit)]) + WHOLE[at + 1 :], application="app")
+
+
+def test_any_byte_that_is_lost_or_added_and_any_cut_is_found() -> None:
+    for at in range(len(WHOLE) + 1):
+        for other in (WHOLE[:at] + b" " + WHOLE[at:], WHOLE[:at] + WHOLE[at + 1 :], WHOLE[:at]):
+            if other != WHOLE:
+                with pytest.raises(ArtefactError, match=r"^ledger: "):
+                    read_ledger(other, application="app")
+
+
+def test_what_has_no_checksum_is_refused_and_not_taken_for_an_earlier_ledger() -> None:
+    earlier = PLAIN | {"format": 1}
+    values: list[Any] = [
+        {},
+        [],
+        None,
+        PLAIN,
+        {"application": "app"},
+        earlier,
+        earlier | {"checksum": digest(earlier)},
+        earlier | {"checksum": digest(earlier)},
+        {"format": 2, "ledger": PLAIN},
+        {"checksum": None, "format": 2, "ledger": PLAIN},
+        {"checksum": "", "format": 2, "ledger": PLAIN},
+    ]
+    for value in values:
+        with pytest.raises(ArtefactError, match="damaged, or an earlier version's"):
+            read_ledger(canonical_bytes(value), application="app")
+    for written in (json.dumps(json.loads(WHOLE)).encode(), b"\xef\xbb\xbf" + WHOLE, WHOLE + b"\n", b""):
+        with pytest.raises(ArtefactError, match="damaged, or an earlier version's"):
+            read_ledger(written, application="app")
+
+
+def test_a_later_format_is_called_so() -> None:
+    with pytest.raises(ArtefactError, match=r"written by another version of toolsurface \(its format is 3, read here"):
+        read_ledger(WHOLE.replace(b'"format":2', b'"format":3'), application="app")
+
+
+@LAW
+@given(st.sampled_from(sorted(PLAIN)), json_values)
+def test_any_json_in_any_field_gives_a_ledger_or_an_artefact_error(field: str, value: Any) -> None:
+    try:
+        read_ledger(sealing(json.dumps(PLAIN | {field: value}).encode()), application="app")
+    except ArtefactError as error:
+        str(error).encode()
+
+
+@LAW
+@given(st.binary(max_size=100))
+def test_any_bytes_under_a_right_checksum_are_an_artefact_error(body: bytes) -> None:
+    with pytest.raises(ArtefactError):
+        read_ledger(sealing(body), application="app")
+
+
+def test_a_ledger_that_contradicts_itself_is_refused() -> None:
+    changes: list[dict[str, Any]] = [
+        {"application": "other"},
+        {"activations": []},
+        {"activations": PLAIN["activations"][:1]},
+        {"releases": PLAIN["releases"][::-1]},
+        {"versions": [one for one in PLAIN["versions"] if one["version"] != OTHER.version]},
+        {"format": 1},
+    ]
+    for changed in changes:
+        with pytest.raises(ArtefactError, match="ledger: "):
+            read_ledger(sealing(json.dumps(PLAIN | changed).encode()), application="app")
+
+
+def test_bytes_are_read_again_only_where_they_are_others() -> None:
+    known, read = ActiveReleases(), list[str]()
+
+    def reading(data: bytes, application: str) -> Ledger:
+        read.append(application)
+        return read_ledger(data, application=application)
+
+    def active(data: bytes, application: str = "app") -> Release | None:
+        return known.of(application, data, reading)
+
+    assert [active(WHOLE) for _ in range(3)] == [release(OTHER)] * 3
+    assert read == ["app"]
+    assert active(sealed(empty_ledger("app"))) is None
+    assert active(bytes(bytearray(WHOLE))) == release(OTHER)
+    assert read == ["app"] * 3
+    for _ in range(2):  # damage is found each time, and whole bytes after it are believed
+        with pytest.raises(ArtefactError):
+            active(WHOLE[:-1])
+    assert active(WHOLE) == release(OTHER)
+    assert read == ["app"] * 5
+    with pytest.raises(ArtefactError, match="application: is another one"):
+        active(WHOLE, "other")
