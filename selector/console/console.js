@@ -8,7 +8,8 @@ import { applications, explain, Failure, heldKey, holdKey, readiness } from "./s
 const REFRESH = 10_000;
 const $ = (id) => document.getElementById(id);
 let shown = {};
-let asking = null;
+let asking = new AbortController();
+let looking = new AbortController();
 
 function showHealth([state, text]) {
   $("health").dataset.state = state;
@@ -26,19 +27,25 @@ function fillSurfaces() {
   fill($("surface"), Object.keys(shown[$("application").value]?.surfaces ?? {}));
 }
 
+// Of several looks, and of several rankings, the last one that was asked for is shown.
 async function look({ typed = false } = {}) {
+  looking.abort();
+  looking = new AbortController();
+  const { signal } = looking;
   let ready;
   try {
-    ready = await readiness();
+    ready = await readiness(signal);
   } catch (failure) {
+    if (failure.name === "AbortError") return false;
     if (!(failure instanceof Failure)) throw failure;
-    ready = failure.status === 503 ? { status: "not ready" } : null;
+    ready = failure.status === 503 ? { status: "not ready", code: failure.code } : null;
     showHealth(ready ? health(ready) : ["down", "The service cannot be reached"]);
   }
   if (ready?.status === "ready") showHealth(health(ready));
   try {
-    shown = (await applications()).applications;
+    shown = (await applications(signal)).applications;
   } catch (failure) {
+    if (failure.name === "AbortError") return false;
     if (!(failure instanceof Failure)) throw failure;
     if (failure.status === 401) askForKey(typed ? "This key is not valid here." : heldKey() ? "The key is not valid any more." : "");
     else $("served").replaceChildren(problem(failure));
@@ -72,7 +79,7 @@ function problem(failure) {
 }
 
 async function rank() {
-  asking?.abort();
+  asking.abort();
   const mine = (asking = new AbortController());
   const started = performance.now();
   busy(true);
@@ -86,7 +93,7 @@ async function rank() {
     };
     const answer = await explain(asked, mine.signal);
     $("answer").replaceChildren(...ranking(answer));
-    $("said").textContent = summary(answer, performance.now() - started);
+    $("said").textContent = summary(answer, asked, performance.now() - started);
   } catch (failure) {
     if (failure.name === "AbortError") return;
     if (!(failure instanceof Failure)) throw failure;
@@ -103,7 +110,6 @@ async function rank() {
 
 function busy(now) {
   $("answer").setAttribute("aria-busy", String(now));
-  $("rank").setAttribute("aria-disabled", String(now));
   $("rank").textContent = now ? "Ranking\u2026" : "Rank";
 }
 
@@ -125,9 +131,11 @@ $("key-form").addEventListener("submit", async (event) => {
   if (await look({ typed: true })) $("query").focus();
 });
 $("forget").addEventListener("click", () => {
-  holdKey("");
+  askForKey("");
+  showHealth(["unknown", "Asking the service\u2026"]);
   $("answer").replaceChildren();
   $("said").textContent = "Nothing asked yet.";
+  $("key").focus();
   look();
 });
 $("refresh").addEventListener("click", () => look());

@@ -2,10 +2,11 @@
 
 import { code, counted, element, number } from "./elements.js";
 
-export function summary(answer, milliseconds) {
+export function summary(answer, { application, surface }, milliseconds) {
   const took = `in ${Math.max(1, Math.round(milliseconds))} ms`;
-  if (answer.abstained) return `No tool fits this query, answered ${took}.`;
-  return `${counted(answer.ranked.length, "tool")} ${took}, best first.`;
+  const where = `${application} / ${surface}`;
+  if (answer.abstained) return `No tool of ${where} fits this query, answered ${took}.`;
+  return `${counted(answer.ranked.length, "tool")} of ${where} ${took}, best first.`;
 }
 
 export function ranking(answer) {
@@ -37,7 +38,7 @@ function item(tool, place, answer, most) {
         element("span", { class: "name" }, tool.name),
         element("span", { class: "score" }, element("span", { class: "quiet" }, "score "), number(tool.score))),
       legs(tool, answer, most),
-      reasons(tool)));
+      reasons(tool, place <= answer.ranked.length)));
 }
 
 function legs(tool, { weights, clauses }, most) {
@@ -61,7 +62,7 @@ const leg = (name, kind, share, value) => [
 
 const meaning = (tool, { trust, mean, spread }) => (tool.cosine === null ? null : (trust * (tool.cosine - mean)) / spread);
 
-function reasons(tool) {
+function reasons(tool, found) {
   const chips = tool.words.map((match) =>
     element("li", { class: match.in_name ? "chip in-name" : "chip" },
       element("b", {}, match.word),
@@ -70,7 +71,7 @@ function reasons(tool) {
   if (tool.nearest_clause) {
     chips.push(element("li", { class: "chip clause" }, element("span", { class: "quiet" }, "nearest to "), `\u201c${tool.nearest_clause.clause}\u201d`));
   }
-  if (!chips.length) chips.push(element("li", { class: "chip" }, "no shared word: found by meaning alone"));
+  if (!chips.length) chips.push(element("li", { class: "chip" }, found ? "no shared word: found by meaning alone" : "no shared word"));
   return element("ul", { class: "why", "aria-label": "Why it matched" }, ...chips);
 }
 

@@ -20,7 +20,7 @@ function application(key, report) {
 }
 
 function surface(name, report) {
-  const entries = [["Version", code(report.version)], ["Catalog", code(report.catalog_digest)], ["Model", report.model]];
+  const entries = [["Version", code(report.version)], ["Catalog", code(report.catalog_digest)], ["Model", code(report.model)]];
   if (report.replaced) entries.push(["Before", code(report.replaced.version)]);
   return element("div", { class: "surface" },
     element("h4", {}, element("span", {}, name), element("span", { class: "quiet" }, counted(report.tools, "tool"))),
@@ -30,13 +30,20 @@ function surface(name, report) {
 const refusal = (title, reason, detail) =>
   element("p", { class: "notice bad" }, element("strong", {}, title), code(reason), ` ${detail}`);
 
+// By the code of readiness.
+const NOT_READY = {
+  loading: "Not ready: loading its indexes",
+  leaving: "Not ready: this replica is about to end",
+  no_index: "Not ready: no index is served",
+};
+
 // What stands in the header: a state and a sentence.
 export function health(report) {
   const all = Object.values(report.applications ?? {});
   const refused = all.reduce((sum, each) => sum + Object.keys(each.refused).length + (each.refused_release ? 1 : 0), 0);
   const unreadable = Object.keys(report.unreadable ?? {}).length;
   const surfaces = all.reduce((sum, each) => sum + Object.keys(each.surfaces).length, 0);
-  if (report.status !== "ready") return ["down", "Not ready: no index is served"];
+  if (report.status !== "ready") return ["down", NOT_READY[report.code] ?? "Not ready"];
   if (unreadable) return ["degraded", "Serving; the store cannot be read"];
   if (refused) return ["degraded", `Serving; ${counted(refused, "index", "indexes")} refused`];
   return ["ready", report.applications ? `Ready; ${counted(surfaces, "surface")}` : "Ready"];

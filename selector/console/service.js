@@ -1,12 +1,15 @@
-// What the page asks the service, and the key it asks with. The key is kept for this tab and goes into a header only.
+// What the page asks the service, and the key it asks with. The key is in this page's memory and in a header, nowhere else.
 
-const KEY = "toolsurface.key";
+let key = "";
+let asker = new AbortController();
 
-export const heldKey = () => sessionStorage.getItem(KEY) ?? "";
+export const heldKey = () => key;
 
-export function holdKey(key) {
-  if (key) sessionStorage.setItem(KEY, key);
-  else sessionStorage.removeItem(KEY);
+// What is asked with another key is given up: its answer is for whoever held that one.
+export function holdKey(next) {
+  asker.abort();
+  asker = new AbortController();
+  key = next;
 }
 
 // A failure that can be shown: `code` is the problem document's, or "unreachable".
@@ -30,12 +33,13 @@ export function explain({ application, surface, query, limit }, signal) {
 // A key of dots alone would otherwise walk up.
 const segment = (key) => encodeURIComponent(key).replace(/^\.+$/, (dots) => dots.replaceAll(".", "%2E"));
 
-async function ask(path, { headers = {}, ...options } = {}) {
-  const key = heldKey();
+async function ask(path, { headers = {}, signal: givenUp, ...options } = {}) {
+  const signal = AbortSignal.any([asker.signal, givenUp]);
   let response;
   try {
     response = await fetch(path, {
       ...options,
+      signal,
       headers: { Accept: "application/json", ...headers, ...(key && { Authorization: `Bearer ${key}` }) },
       cache: "no-store",
       credentials: "omit",
@@ -46,6 +50,7 @@ async function ask(path, { headers = {}, ...options } = {}) {
     throw new Failure(0, "unreachable", "The service cannot be reached. Is it running, and are you online?");
   }
   const content = await response.json().catch(() => null);
+  signal.throwIfAborted();
   if (response.ok && content) return content;
   const detail = typeof content?.detail === "string" ? content.detail : `The answer was ${response.status}.`;
   throw new Failure(response.status, content?.code ?? "unknown", detail, response.headers.get("Retry-After"));

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect
+from playwright.sync_api import APIResponse, ConsoleMessage, Error, Locator, Page, Request, Route, expect
 
 from tests.browser.chromium import AXE
+
+
+class HeldRoute:
+    """Requests that the service has answered, and whose answers the page gets when it is said."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self._page = page
+        self._held: list[tuple[Route, APIResponse]] = []
+        page.route(url, lambda route: self._held.append((route, route.fetch())))
+
+    def wait_for(self, count: int) -> None:
+        while len(self._held) < count:
+            self._page.wait_for_timeout(10)
+
+    def answer_all(self) -> None:
+        for route, response in self._held:
+            with suppress(Error):  # nobody waits for it any more, as it should be
+                route.fulfill(response=response)
+        self._held.clear()
 
 
 class ConsolePage:
