@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 
 from indexer.adapters.opening import PASSWORD_VARIABLE, open_store, open_vectors
 from indexer.errors import StoreError
+from indexer.health import ApplicationHealth
 from indexer.ports import ArtefactStore, VectorStore
 from indexer.releases import SHORTEST_PREFIX
-from surface.adapters.command_line import WrongUseError
+from surface.adapters.command_line import CommandFailedError, WrongUseError
 from surface.identity import is_key
 
 _RELEASE = re.compile(rf"[0-9a-f]{{{SHORTEST_PREFIX},32}}")
@@ -75,6 +76,14 @@ def application_of(arguments: argparse.Namespace, store: ArtefactStore) -> str:
     if asked is None and len(found) == 1:
         return found[0]
     raise WrongUseError(f"--application: say which; the store serves: {', '.join(found) or 'none'}")
+
+
+def refuse_unsound(looked_at: Sequence[ApplicationHealth]) -> None:
+    """Raises CommandFailedError where something is not sound; what it is, the report on standard output has said."""
+    unsound = [one.application for one in looked_at if not one.sound]
+    if unsound:
+        more = f" and {len(unsound) - 1} more" if len(unsound) > 1 else ""
+        raise CommandFailedError(f"{unsound[0]}{more}: not sound; standard output says why")
 
 
 def positive(text: str) -> int:

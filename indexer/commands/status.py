@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from indexer.commands.arguments import add_application, add_store, store_of
+from indexer.commands.arguments import add_application, add_store, refuse_unsound, store_of
 from indexer.errors import IndexerError
 from indexer.health import health_json, health_lines, healths_of
-from surface.adapters.command_line import DONE, FAILED, Command, print_json
+from surface.adapters.command_line import DONE, Command, print_json
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,8 @@ def _run(arguments: argparse.Namespace) -> int:
         print_json(health_json(applications))
     else:
         print("\n".join(health_lines(applications)))
-    return DONE if all(one.sound for one in applications) else FAILED
+    refuse_unsound(applications)
+    return DONE
 
 
 STATUS = Command(

@@ -10,7 +10,14 @@ from indexer.adapters.catalog_reader import read_catalog_bytes
 from indexer.adapters.progress import shown_progress
 from indexer.audit import audit
 from indexer.catalog_file import Catalog, read_catalog
-from indexer.commands.arguments import add_application, add_store, application_of, positive, store_of
+from indexer.commands.arguments import (
+    add_application,
+    add_store,
+    application_of,
+    positive,
+    refuse_unsound,
+    store_of,
+)
 from indexer.document import documents_of
 from indexer.errors import IndexerError
 from indexer.health import ApplicationHealth, health_json, health_lines, healths_of
@@ -22,7 +29,7 @@ from models.adapters.model_arguments import add_model
 from models.adapters.onnx import usable_cores
 from models.embedder import Embedder
 from models.errors import ModelError
-from surface.adapters.command_line import DONE, FAILED, Command, WrongUseError, print_json
+from surface.adapters.command_line import DONE, Command, CommandFailedError, WrongUseError, print_json
 from surface.errors import CatalogError
 
 
@@ -63,12 +70,14 @@ def _run(arguments: argparse.Namespace) -> int:
             if catalog is not None and embedder is not None
             else []
         )
-    wrong = any(one["problems"] for one in compared)
     if arguments.json:
         print_json({**health_json(healths), "compared": compared})
     else:
         print("\n".join([*health_lines(healths), *_lines(compared)]))
-    return DONE if all(one.sound for one in healths) and not wrong else FAILED
+    refuse_unsound(healths)
+    if any(one["problems"] for one in compared):
+        raise CommandFailedError("the active release is not what the catalog makes; standard output says where")
+    return DONE
 
 
 def _embedder(arguments: argparse.Namespace) -> Embedder:

@@ -28,7 +28,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until", metavar="RELEASE", help="end with 0 once this release is active (six or more digits)"
     )
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end after so long; with --until: with 1")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="end after so long: with 0, but 1 with --until or away from the store",
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -64,9 +69,12 @@ def _activations(
         except IndexerError as error:
             if str(error) != problem:
                 problem = str(error)
-                say(f"watch: {problem}; looking again")
+                if deadline is None or time.monotonic() < deadline:
+                    say(f"watch: {problem}; looking again")
         left = LOOK_S if deadline is None else min(LOOK_S, deadline - time.monotonic())
         if left <= 0:
+            if problem:
+                raise CommandFailedError(problem)
             return
         store.wait_for_change(left)
 

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, NoReturn
 
 from surface._version import __version__
 from surface.adapters.termination import TerminatedError
@@ -57,6 +57,14 @@ class Command:
     """Errors whose own message is all a user needs: printed without a traceback, exit code 1."""
     exit_codes: Mapping[type[Exception], int] = field(default_factory=dict)
     """Other exit codes for some of the failures: those that a program tells apart."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells wrong use in one line, as every other failure is told."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends with code 2."""
+        self.exit(WRONG_USE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def say(message: str) -> None:
@@ -103,16 +111,20 @@ def _main(arguments: list[str]) -> int:
 
 
 def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: dict[str, str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=prog, description="Deferred tools for agents.", allow_abbrev=False)
+    parser = _Parser(prog=prog, description="Deferred tools for agents.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"toolsurface {__version__}")
     listed = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    parsers: dict[str, argparse.ArgumentParser] = {}
     for command in commands.values():
-        command.configure(
-            listed.add_parser(command.name, help=command.summary, description=command.summary, allow_abbrev=False)
+        parsers[command.name] = listed.add_parser(
+            command.name, help=command.summary, description=command.summary, allow_abbrev=False
         )
+        command.configure(parsers[command.name])
     for name, hint in (missing or {}).items():
         listed.add_parser(name, help=hint)
-    chosen = parser.parse_args(argv)
+    chosen, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parsers[chosen.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         return _ended(commands[chosen.command], chosen, prog)
     finally:

@@ -84,7 +84,11 @@ def test_wrong_use_is_exit_code_2(capsys: pytest.CaptureFixture[str], arguments:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert "usage: toolsurface" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("toolsurface: ")
+    assert said.err.endswith("; see toolsurface --help\n")
+    assert said.err.count("\n") == 1
 
 
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:

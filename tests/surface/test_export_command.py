@@ -166,7 +166,9 @@ def test_wrong_use_is_exit_code_2_and_says_how_it_is_used(
     with pytest.raises(SystemExit) as ended:
         export(*arguments)
     assert ended.value.code == 2
-    assert "usage: toolsurface export" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.endswith("; see toolsurface export --help\n")
+    assert said.count("\n") == 1
 
 
 def test_an_export_replaces_the_file_that_was_there_as_a_whole(folder: Path) -> None:
