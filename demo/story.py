@@ -30,6 +30,8 @@ from demo.transcript_file import TranscriptFile
 
 SILENCE = 120.0
 """Seconds without a word after which a process is given up."""
+LOOK = 0.02
+"""Seconds between two looks at whether the selector is ready."""
 OTHER_RUN = f"{AUDIT.run_id}-again"
 """A run id that the transcript of the audit was not made for."""
 
@@ -114,9 +116,10 @@ class Story:
         with self._timed("serve") as spent:
             child = await children.start("selector", arguments, advice=advice)
             _, _, address = (await _next_line(child)).decode().strip().partition("serving ")
-        if not address:
-            await _ended(child)
-            raise child.failure(f"did not start ({child.ending})")
+            if not address:
+                await _ended(child)
+                raise child.failure(f"did not start ({child.ending})")
+            await child.alive_during(_ready(child, address))
         self.tell("selector", f"serving {address}, process {child.pid} ({spent():.1f} s)")
         return child, address
 
@@ -196,6 +199,16 @@ async def _ended(child: Child) -> int:
         raise child.failure(f"has not ended for {SILENCE:.0f} s") from None
 
 
+async def _ready(selector: Child, address: str) -> None:
+    """Returns once the selector has loaded what it serves; it takes connections before."""
+    try:
+        async with asyncio.timeout(SILENCE), httpx2.AsyncClient(trust_env=False) as client:
+            while (await client.get(f"{address}/health/ready")).status_code != 200:  # noqa: ASYNC110 - of a process
+                await asyncio.sleep(LOOK)
+    except (httpx2.HTTPError, TimeoutError) as error:
+        raise selector.failure(f"is not ready at {address}") from error
+
+
 async def _served(selector: Child, address: str) -> dict[str, str]:
     """What the selector says it serves of the application: the index version of each surface."""
     try:
@@ -204,7 +217,7 @@ async def _served(selector: Child, address: str) -> dict[str, str]:
         surfaces = ready["applications"][APPLICATION]["surfaces"]
         return {key: surface["version"] for key, surface in surfaces.items()}
     except (httpx2.HTTPError, ValueError, KeyError) as error:
-        raise selector.failure(f"is not ready at {address}") from error
+        raise selector.failure(f"does not say what it serves at {address}") from error
 
 
 async def _takes_connections(address: str) -> bool:

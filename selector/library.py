@@ -11,8 +11,8 @@ Rules kept here:
 4. Where nothing was in force before, the good surfaces of such a release serve and the bad ones are refused by name:
    nothing is replaced, so nothing is mixed, and a replica that restarts during a bad deploy still answers.
 5. The version that was replaced keeps answering agents of the previous deploy, which ask by their catalog's digest.
-6. A store that cannot be read, or that has forgotten an application, changes nothing; `unreadable` says so. Before the
-   first look at it has ended, nobody knows what there is: then no surface is unknown, and all are unusable.
+6. A store that cannot be read, or that has forgotten an application, changes nothing; `unreadable` says so. Until one
+   look has seen all of it, nobody knows what there is: then no surface is unknown, and what is not open is unusable.
 
 Not done here: ranking (`service.py`), what is in memory (`open_versions.py`), writing anything to the store (the
 indexer's deploy).
@@ -28,7 +28,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from indexer.artefact import Artefact, IndexManifest
-from indexer.errors import ArtefactError, IndexerError
+from indexer.errors import ArtefactError, IndexerError, StoreUnavailableError
 from indexer.index import SurfaceIndex
 from indexer.ports import ArtefactStore
 from indexer.release import Release
@@ -43,6 +43,7 @@ from selector.served import (
     Served,
     ServedApplication,
     ServedVersion,
+    Start,
     VersionKey,
     news,
     news_of_store,
@@ -94,7 +95,8 @@ class Library:
         self._served = NOTHING
         self._unreadable: Mapping[str, str] = MappingProxyType({})
         self._refreshes = 0
-        self._looked = False
+        self._start: Start = "loading"
+        self._away = False
         self._clock = clock
         self._refreshed = 0.0
         self._attempts: dict[str, _Attempt] = {}
@@ -111,9 +113,9 @@ class Library:
         return self._unreadable
 
     @property
-    def looked(self) -> bool:
-        """Whether a look at the store has ended that could say which applications there are."""
-        return self._looked
+    def start(self) -> Start:
+        """How far this library has come since it was made."""
+        return self._start
 
     @property
     def refreshes(self) -> int:
@@ -134,7 +136,7 @@ class Library:
         """See `selector.ports.Indexes`."""
         served = self._served.get(application)
         if served is None:
-            raise RankerUnavailable("unknown_surface" if self._looked else "index_unusable")
+            raise RankerUnavailable("unknown_surface" if self._start == "over" else "index_unusable")
         active = served.active.get(surface)
         if active is None:
             raise RankerUnavailable("index_unusable" if surface in served.refused else "unknown_surface")
@@ -161,22 +163,26 @@ class Library:
         """
         with self._refreshing:
             self._open.forgive()
+            self._away = False
             before, unreadable = self._served, dict[str, str]()
             try:
                 applications: Sequence[str] = self._store.applications()
             except IndexerError as error:
                 applications, unreadable[""] = (), str(error)
+                self._away = True
             for application in applications:
                 try:
                     release = self._store.active(application)
                 except Exception as error:  # noqa: BLE001 - the other applications do not stop for it
+                    self._away |= isinstance(error, StoreUnavailableError)
                     unreadable[application] = in_words(error)
                 else:
                     self._switch(application, release)
             self._let_go(before)
             changes = [*news_of_store(self._unreadable, unreadable), *news(before, self._served)]
             self._unreadable = MappingProxyType(unreadable)
-            self._looked = self._looked or "" not in unreadable
+            if self._start != "over":
+                self._start = "store_unavailable" if self._away else "over"
             if not unreadable:
                 self._refreshes += 1
                 self._refreshed = self._clock()
@@ -229,6 +235,7 @@ class Library:
             try:
                 attempt.good[surface] = self._proved(release, surface, had, older)
             except Exception as error:  # noqa: BLE001 - the other applications do not stop for it
+                self._away |= isinstance(error, StoreUnavailableError)
                 refused[surface] = refusal_of(error, surface=surface)
         return refused
 

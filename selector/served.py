@@ -16,6 +16,11 @@ RefusalCode: TypeAlias = Literal["damaged", "model_mismatch", "unreadable", "too
 """Why a version is not served; `release_refused`: only a neighbour is bad."""
 Outcome: TypeAlias = Literal["serving", "gone", "refused", "unreadable", "readable"]
 
+Start: TypeAlias = Literal["loading", "store_unavailable", "over"]
+"""How far a replica has come since it began: `over`, for ever, once one look at the store has seen every release there
+is, each of them open and warm or refused for a reason of its own; before that `loading`, or `store_unavailable` where
+the last look found that the store cannot be reached."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionKey:

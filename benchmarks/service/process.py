@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
 from benchmarks.service.catalogs import APPLICATION, SURFACE
 
 PATH = f"/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
@@ -67,10 +69,9 @@ def service(store: Path, *options: str) -> Iterator[Service]:
                 line = process.stdout.readline() if process.stdout is not None else ""
                 if not line.startswith("serving "):
                     raise RuntimeError("the service did not start")
-                yield Service(
-                    process=process,
-                    url=line.removeprefix("serving ").strip(),
-                    ready_s=time.monotonic() - started,
-                )
+                url = line.removeprefix("serving ").strip()
+                while httpx2.get(f"{url}/health/ready").status_code != 200:
+                    time.sleep(0.01)
+                yield Service(process=process, url=url, ready_s=time.monotonic() - started)
             finally:
                 process.terminate()

@@ -33,7 +33,7 @@ from selector.adapters.routes.health import health_routes
 from selector.adapters.routes.listing import listing_routes
 from selector.adapters.routes.ranking import ranking_routes
 from selector.ports import BatchRanker
-from selector.served import Served
+from selector.served import Served, Start
 from surface._version import __version__
 from surface.errors import RankerUnavailable
 
@@ -54,7 +54,7 @@ def build_app(
     rates: Rates | None = None,
     patience: float = PATIENCE,
     leaving: Callable[[], bool] = bool,
-    loading: Callable[[], bool] = bool,
+    start: Callable[[], Start] = lambda: "over",
     background: Sequence[Callable[[], Awaitable[None]]] = (),
     routers: Sequence[APIRouter] = (),
     open_paths: Sequence[str] = (),
@@ -64,9 +64,10 @@ def build_app(
 
     `served` is asked what is served, `unreadable` what of the store cannot be read now; `access` says what a key allows
     (None: everybody may ask everything), `rates` how much (None: any amount); a body may take `patience` seconds to
-    arrive; readiness says no while `loading` and once `leaving`. All of `background` runs from start to stop. `routers`
-    bring further routes, behind the same keys but for the `open_paths` among them. Each of `around` wraps what is there
-    so far, the last one outermost: it sees every request and the status of every answer, and must raise nothing.
+    arrive; readiness says no until the `start` is over and once `leaving`. All of `background` runs from start to
+    stop. `routers` bring further routes, behind the same keys but for the `open_paths` among them. Each of `around`
+    wraps what is there so far, the last one outermost: it sees every request and the status of every answer, and must
+    raise nothing.
     """
 
     @asynccontextmanager
@@ -95,8 +96,8 @@ def build_app(
         api.add_exception_handler(kind, _answer_problem)
     for router in (
         ranking_routes(ranker),
-        listing_routes(served),
-        health_routes(served, unreadable, leaving, loading),
+        listing_routes(served, start),
+        health_routes(served, unreadable, leaving, start),
         *routers,
     ):
         api.include_router(router)

@@ -57,14 +57,15 @@ def serve(
     bound: socket.socket,
     patience: float,
     most: int,
-    drain: float,
+    drain: Callable[[], float],
     leaving: Event,
-    ready: Callable[[], None],
+    listening: Callable[[], None],
 ) -> None:
-    """Serves until the process is told to stop; `ready` is called once connections are taken.
+    """Serves until the process is told to stop; `listening` is called once connections are taken.
 
     `patience`: seconds that the head of a request, and then its body, may take to arrive. `most`: connections that are
-    served at once. `leaving` is set on SIGTERM, and for `drain` seconds after it connections are still taken.
+    served at once. `leaving` is set on SIGTERM, and for as many seconds after it as `drain` says then connections are
+    still taken.
 
     SIGTERM ends in a return; Ctrl-C in KeyboardInterrupt. Raises RuntimeError where the application does not start.
     """
@@ -80,12 +81,12 @@ def serve(
         server_header=False,
         timeout_graceful_shutdown=GRACE,
     )
-    server = _Server(config, ready=ready, drain=drain, leaving=leaving)
+    server = _Server(config, listening=listening, drain=drain, leaving=leaving)
     told = False
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         nonlocal told
-        told = True
+        told = server.should_exit = True
 
     # uvicorn raises the signal again when it is done; by then this is the handler.
     before = signal.signal(signal.SIGTERM, stop)
@@ -99,11 +100,13 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready and when it leaves."""
+    """A server that says when it listens and when it leaves."""
 
-    def __init__(self, config: uvicorn.Config, *, ready: Callable[[], None], drain: float, leaving: Event) -> None:
+    def __init__(
+        self, config: uvicorn.Config, *, listening: Callable[[], None], drain: Callable[[], float], leaving: Event
+    ) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._listening = listening
         self._drain = drain
         self._leaving = leaving
         self._closes_at: float | None = None
@@ -111,12 +114,12 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started:
-            self._ready()
+            self._listening()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A signal; the first SIGTERM only begins the drain."""
         if sig == signal.SIGTERM and self.started and not self._leaving.is_set():
-            self._closes_at = time.monotonic() + self._drain
+            self._closes_at = time.monotonic() + self._drain()
             self._leaving.set()
         else:
             super().handle_exit(sig, frame)

@@ -39,6 +39,7 @@ Code: TypeAlias = Literal[
     "ranker_unavailable",
     "rate_limited",
     "request_timeout",
+    "store_unavailable",
     "too_many_connections",
     "unauthorised",
     "unknown_encoding",
@@ -69,7 +70,8 @@ PROBLEMS: Final[Mapping[Code, tuple[int, str]]] = {
     "index_unusable": (503, "the surface's index cannot be opened; GET /health/ready says why"),
     "ranker_unavailable": (503, "the ranker cannot answer now"),
     "no_index": (503, "no index is served; deploy an application to this store"),
-    "loading": (503, "the indexes are being loaded; with a key this says what of the store cannot be read"),
+    "loading": (503, "the indexes are being loaded and warmed; ask again in a moment"),
+    "store_unavailable": (503, "the store cannot be reached and is asked again; an operator's key and the log say why"),
     "leaving": (503, "this replica is about to end; ask another one"),
     "deadline_exceeded": (504, "the time that X-Request-Deadline-Ms gave is over; the work was cancelled"),
     "unknown_version": (505, "a version of HTTP that this service does not speak; send HTTP/1.1"),
@@ -79,6 +81,7 @@ PROBLEMS: Final[Mapping[Code, tuple[int, str]]] = {
 _OF_RANKER: Final[Mapping[str, Code]] = {
     "unknown_surface": "unknown_surface",
     "index_unusable": "index_unusable",
+    "loading": "loading",
     "ranker_failed": "ranker_failed",
     "overloaded": "overloaded",
 }

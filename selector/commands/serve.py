@@ -118,7 +118,6 @@ def _serve(arguments: argparse.Namespace) -> None:
             )
         )
         leaving = Event()
-        announced = _Announced(f"serving {address(bound)}")
         app = build_app(
             ranker=metrics.counting_answers(selector),
             served=lambda: library.served,
@@ -127,66 +126,51 @@ def _serve(arguments: argparse.Namespace) -> None:
             rates=admittance.rates,
             patience=arguments.patience,
             leaving=leaving.is_set,
-            loading=lambda: not library.looked,
+            start=lambda: library.start,
             routers=[explaining_routes(explainer), console_routes(), metrics_routes(metrics.registry)],
             around=[metrics.counting_requests, Traced],
             open_paths=console.OPEN_PATHS,
-            background=[partial(_in_background, library, arguments.poll, chosen, announced), *admittance.background],
+            background=[partial(_in_background, library, arguments.poll, chosen), *admittance.background],
         )
         try:
+            # Standard output, and the only line there: whoever asked for port 0 reads the address from it.
             serve(
                 app,
                 bound=bound,
                 patience=arguments.patience,
                 most=arguments.max_connections,
-                drain=arguments.drain,
+                drain=lambda: arguments.drain if library.start == "over" else 0.0,
                 leaving=leaving,
-                ready=announced.listening,
+                listening=lambda: print(f"serving {address(bound)}", flush=True),
             )
         except RuntimeError as error:
             raise CommandFailedError(str(error)) from error
 
 
-class _Announced:
-    """The only line on standard output, said once connections are taken and the store was looked at.
-
-    Whoever asked for port 0 reads the address from it. Health is answered before, for as long as loading takes.
-    """
-
-    def __init__(self, line: str) -> None:
-        self._line = line
-        self._missing = {"listening", "looked"}
-
-    def listening(self) -> None:
-        """Connections are taken."""
-        self._came("listening")
-
-    def looked(self) -> None:
-        """A look at the store has ended, well or not."""
-        self._came("looked")
-
-    def _came(self, what: str) -> None:
-        if self._missing:
-            self._missing.discard(what)
-            if not self._missing:
-                print(self._line, flush=True)
-
-
-async def _in_background(library: Library, poll: float, chosen: ChosenCache, announced: _Announced) -> None:
-    def tell(changes: Iterable[Change]) -> None:
-        _log(changes)
-        announced.looked()
-
+async def _in_background(library: Library, poll: float, chosen: ChosenCache) -> None:
     try:
-        await library.follow(every=poll, tell=tell)
+        await library.follow(every=poll, tell=_Telling(library))
     finally:
         await chosen.close()
 
 
-def _log(changes: Iterable[Change]) -> None:
-    for change in changes:
-        level = logging.INFO if change.outcome in {"serving", "gone", "readable"} else logging.ERROR
-        LOG.log(level, "%s", told(change))
+class _Telling:
+    """Logs what changes; of the beginning what is wrong, and one line for all that is well."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._begun = False
+
+    def __call__(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            level = logging.INFO if change.outcome in {"serving", "gone", "readable"} else logging.ERROR
+            if self._begun or change.outcome != "serving":
+                LOG.log(level, "%s", told(change))
+        if not self._begun and self._library.start == "over":
+            self._begun = True
+            served = self._library.served
+            surfaces = sum(len(application.active) for application in served.values())
+            LOG.info("the store has been looked at: serving %d surfaces of %d applications", surfaces, len(served))
 
 
 def _port(text: str) -> int:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
+
 REPOSITORY = Path(__file__).parents[2]
 DEADLINE = 20.0
 """Seconds after which a test gives up."""
@@ -39,7 +41,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 @contextmanager
 def running_server(store: Path | str, *arguments: str, log: Path, poll: float = 0.05) -> Iterator[ServerProcess]:
-    """A server that has said it is ready; it is ended with the block."""
+    """A server that has looked at its store once, well or not; it is ended with the block."""
     command = [sys.executable, "-m", "selector", "serve", "--store", str(store), "--port", "0"]
     command += ["--poll", str(poll), "--threads", "1", "--drain", "0", *arguments]
     with log.open("w") as stderr:
@@ -52,6 +54,10 @@ def running_server(store: Path | str, *arguments: str, log: Path, poll: float = 
             # Ends when the process does, so a server that fails to start fails the test at once.
             line = process.stdout.readline()
             assert line.startswith("serving http://127.0.0.1:"), log.read_text()
-            yield ServerProcess(process=process, url=line.removeprefix("serving ").strip(), log=log)
+            url = line.removeprefix("serving ").strip()
+            deadline = time.monotonic() + DEADLINE
+            while httpx2.get(f"{url}/health/ready").json().get("code") == "loading":
+                assert time.monotonic() < deadline, log.read_text()
+            yield ServerProcess(process=process, url=url, log=log)
         finally:
             process.kill()

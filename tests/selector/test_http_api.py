@@ -67,7 +67,8 @@ async def http(selector: Selector, library: Library) -> AsyncIterator[httpx2.Asy
 
 
 def _client(ranker: BatchRanker, library: Library) -> httpx2.AsyncClient:
-    transport = httpx2.ASGITransport(app=build_app(ranker=ranker, served=lambda: library.served))
+    app = build_app(ranker=ranker, served=lambda: library.served, start=lambda: library.start)
+    transport = httpx2.ASGITransport(app=app)
     return httpx2.AsyncClient(transport=transport, base_url="http://selector")
 
 
@@ -290,9 +291,30 @@ async def test_readiness_lists_what_is_served_and_health_only_lives(
     surface = ready["applications"][APPLICATION]["surfaces"][SURFACE]
     assert surface["version"] == index.version
     assert surface["tools"] == len(TOOLS)
-    async with _client(selector, library_over(MemoryStore())) as empty:
+    nothing = library_over(MemoryStore())
+    nothing.refresh()
+    async with _client(selector, nothing) as empty:
         assert (await empty.get("/health/live")).status_code == 200
         _problem(await empty.get("/health/ready"), 503, "no_index")
+
+
+async def test_before_all_is_known_what_is_not_open_is_not_there_yet() -> None:
+    library = library_over(MemoryStore())
+    path = f"/v1/applications/{APPLICATION}"
+    with ThreadPoolExecutor(1) as executor:
+        selector = Selector(indexes=library, embedder=HashingEmbedder(), executor=executor)
+    async with _client(selector, library) as http:
+        for answer, code in [
+            (await http.get("/health/ready"), "loading"),
+            (await http.get("/v1/applications"), "loading"),
+            (await http.get(path), "loading"),
+            (await http.post(f"{path}/surfaces/{SURFACE}/rank", json={"query": "a", "limit": 1}), "index_unusable"),
+        ]:
+            assert _problem(answer, 503, code)
+            assert answer.headers["retry-after"] == "1"
+        library.refresh()
+        assert (await http.get("/v1/applications")).json() == {"applications": {}}
+        _problem(await http.get(path), 404, "unknown_surface")
 
 
 async def test_readiness_names_refused_surfaces(selector: Selector) -> None:

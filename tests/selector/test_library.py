@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.adapters.usual_index import open_artefact
 from indexer.artefact import Artefact
-from indexer.errors import StoreError
+from indexer.errors import StoreError, StoreUnavailableError
 from indexer.index import SurfaceIndex
 from indexer.memory_store import MemoryStore
 from indexer.release import Release
@@ -44,32 +44,78 @@ def _damage(store: Path, surface: str, version: str) -> None:
 
 
 def test_before_the_store_was_looked_at_no_surface_is_unknown_and_none_can_be_used() -> None:
-    store = Unlisted()
+    store = Going()
+    store.away = {"applications"}
     library = library_over(store)
-    for _ in range(2):
-        assert not library.looked
+    for start in ("loading", "store_unavailable"):
+        assert library.start == start
         with pytest.raises(RankerUnavailable, match="index_unusable"):
             library.find(APPLICATION, SURFACE, None)
         library.refresh()
-    store.away = False
+    store.away = set()
     library.refresh()
-    assert library.looked
-    store.away = True
+    assert library.start == "over"
+    store.away = {"applications"}
     library.refresh()
-    assert library.looked
+    assert library.start == "over"
     with pytest.raises(RankerUnavailable, match="unknown_surface"):
         library.find(APPLICATION, SURFACE, None)
 
 
-class Unlisted(MemoryStore):
-    """A store that does not say what it has."""
+@pytest.mark.parametrize("at", ["active", "load"])
+def test_a_store_that_goes_away_in_the_middle_of_the_first_look_leaves_the_start_unfinished(at: str) -> None:
+    store = Going()
+    for application in ("first", "second"):
+        put(store, {SURFACE: TOOLS}, application=application)
+    store.away = {f"{at} second"}
+    library = library_over(store)
+    library.refresh()
+    assert library.start == "store_unavailable"
+    assert library.find("first", SURFACE, None).key.application == "first"
+    with pytest.raises(RankerUnavailable, match="index_unusable"):
+        library.find("second", SURFACE, None)
+    store.away = set()
+    library.refresh()
+    assert _start(library) == "over"
+    assert library.find("second", SURFACE, None).key.application == "second"
 
-    away = True
+
+def test_what_is_refused_for_a_reason_of_its_own_does_not_hold_up_the_start(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    put(store, {SURFACE: TOOLS})
+    version = put(store, {SURFACE: TOOLS}, application="other").surfaces[0].version
+    _damage(tmp_path, SURFACE, version)
+    library = library_over(store)
+    library.refresh()
+    assert library.start == "over"
+    assert library.served["other"].refused[SURFACE].code == "damaged"
+
+
+def _start(library: Library) -> str:
+    return library.start
+
+
+class Going(MemoryStore):
+    """A store that cannot be reached for some of what it is asked."""
+
+    away: Set[str] = frozenset()
+    """`applications`, or `active` or `load` and an application."""
 
     def applications(self) -> tuple[str, ...]:
-        if self.away:
-            raise StoreError("the store is away")
+        self._reach("applications")
         return super().applications()
+
+    def active(self, application: str) -> Release | None:
+        self._reach(f"active {application}")
+        return super().active(application)
+
+    def load(self, application: str, surface: str, version: str) -> Artefact:
+        self._reach(f"load {application}")
+        return super().load(application, surface, version)
+
+    def _reach(self, what: str) -> None:
+        if what in self.away:
+            raise StoreUnavailableError("the store is away")
 
 
 def test_before_anything_is_deployed_every_surface_is_unknown() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -19,7 +21,7 @@ from surface.adapters.selector_client import SelectorClient
 from surface.errors import RankerUnavailable
 from surface.protocol import RankReply
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, ask, put
-from tests.selector.server_process import DEADLINE, ServerProcess, running_server, until
+from tests.selector.server_process import DEADLINE, REPOSITORY, ServerProcess, running_server, until
 
 MARKER = "s3cret-marker"
 OLD = {f"old_{name}": text for name, text in TOOLS.items()}
@@ -124,7 +126,7 @@ async def test_nothing_of_a_query_is_ever_written_down_and_sigterm_ends_well(ser
     assert server.process.stdout.read() == ""
     written = server.log.read_text()
     assert "serving everybody who reaches this address: no --keys" in written
-    assert written.count(" 200 ") == 2
+    assert len([line for line in written.splitlines() if "POST" in line and " 200 " in line]) == 2
     assert MARKER not in written  # nor the name of the surface that was asked for in vain
 
 
@@ -138,6 +140,31 @@ def test_a_server_on_an_empty_store_lives_is_not_ready_and_becomes_ready(
         asyncio.run(until(lambda: httpx2.get(f"{server.url}/health/ready").status_code == 200))
         assert server.stop(signal.SIGINT) == 130
         assert f"serving {APPLICATION}/{SURFACE}: version" in server.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--store", "{here}/nowhere"], 2, "--store: "),
+        (["--store", "{here}", "--keys", "{here}/nowhere"], 1, "--keys: "),
+        (["--store", "{here}", "--keys", "{here}/wrong"], 1, "--keys: "),
+        (["--store", "{here}", "--model", "nobodys"], 1, "--model nobodys: "),
+        (["--store", "redis://127.0.0.1:1", "--vectors", "nowhere"], 2, "--vectors: "),
+        (["--store", "redis://127.0.0.1:1", "--cache", "redis://127.0.0.1:1/none"], 2, "--cache: "),
+        (["--store", "{here}", "--cache-key-file", "{here}/nowhere"], 2, "--cache-key-file: "),
+    ],
+)
+def test_a_wrong_configuration_ends_the_process_at_once_and_says_which_option(
+    tmp_path: Path, arguments: list[str], code: int, said: str
+) -> None:
+    (tmp_path / "wrong").write_text("no = keys")
+    command = [sys.executable, "-m", "selector", "serve", "--port", "0"]
+    command += [argument.format(here=tmp_path) for argument in arguments]
+    ran = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=DEADLINE)
+    assert (ran.returncode, ran.stdout) == (code, "")
+    *before, error = ran.stderr.splitlines()
+    assert error.startswith(f"python -m selector serve: {said}")
+    assert len(before) <= 1  # that nobody needs a key, or that nobody shares the cache
 
 
 async def test_on_sigterm_readiness_turns_503_and_requests_are_answered_until_the_drain_is_over(

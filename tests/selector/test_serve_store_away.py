@@ -43,12 +43,12 @@ def embedder() -> OnnxEmbedder:
 
 @contextmanager
 def beginning(url: str, log: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A server that may not have looked at its store yet, and its address."""
+    """A server that may not have looked at its store yet and would take its time to end, and its address."""
     port = free_port()
     command = [sys.executable, "-m", "selector", "serve", "--store", url, "--port", str(port), "--poll", "0.05"]
     with (
         log.open("w") as stderr,
-        subprocess.Popen([*command, "--drain", "0"], cwd=REPOSITORY, stderr=stderr) as process,
+        subprocess.Popen([*command, "--drain", "600"], cwd=REPOSITORY, stderr=stderr) as process,
     ):
         try:
             yield process, f"http://127.0.0.1:{port}"
@@ -90,7 +90,7 @@ async def test_a_store_that_is_gone_at_the_start_is_waited_for(
     redis.stop()
     with running_server(store_url(redis), log=tmp_path / "log") as server:
         ready = httpx2.get(f"{server.url}/health/ready")
-        assert (ready.status_code, ready.json()["code"]) == (503, "loading")
+        assert (ready.status_code, ready.json()["code"]) == (503, "store_unavailable")
         assert list(ready.json()["unreadable"]) == [""]
         redis = start(BINARIES["redis-8"], tmp_path, port=redis.port)
         put(open_store(store_url(redis)), {SURFACE: TOOLS}, embedder=embedder)

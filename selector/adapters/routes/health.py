@@ -13,7 +13,7 @@ from selector.adapters.door import caller_of
 from selector.adapters.openapi import problems, succeeds
 from selector.adapters.problems import problem
 from selector.reports import Alive, Ready, report_of
-from selector.served import Served
+from selector.served import Served, Start
 
 OPEN_PATHS: Final = ("/health/live", "/health/ready")
 
@@ -22,7 +22,7 @@ def health_routes(
     served: Callable[[], Served],
     unreadable: Callable[[], Mapping[str, str]],
     leaving: Callable[[], bool],
-    loading: Callable[[], bool],
+    start: Callable[[], Start],
 ) -> APIRouter:
     """``GET /health/live`` and ``GET /health/ready``; all are asked on each look at readiness."""
     router = APIRouter(prefix="/health", tags=["health"])
@@ -37,7 +37,7 @@ def health_routes(
         response_model=Ready,
         responses={
             **succeeds("ready", "ready_for_an_operator"),
-            **problems("internal", "no_index", "loading", "leaving", "too_many_connections"),
+            **problems("internal", "no_index", "loading", "store_unavailable", "leaving", "too_many_connections"),
         },
     )
     async def ready(request: Request) -> Response:
@@ -46,8 +46,9 @@ def health_routes(
         detail = {} if caller is None else _detail(now, unreadable(), caller)
         if leaving():
             return problem("leaving", **detail)
-        if loading():
-            return problem("loading", **detail)
+        begun = start()
+        if begun != "over":
+            return problem(begun, **detail)
         if any(application.active for application in now.values()):
             return JSONResponse({"status": "ready", **detail})
         return problem("no_index", **detail)

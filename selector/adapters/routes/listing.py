@@ -11,25 +11,28 @@ from selector.adapters.door import known_caller
 from selector.adapters.openapi import problems, succeeds
 from selector.adapters.problems import Code
 from selector.reports import ApplicationReport, ServedReport, report_of
-from selector.served import Served
+from selector.served import Served, Start
 from surface.errors import RankerUnavailable
 
 _CODES: Final[tuple[Code, ...]] = (
     "unauthorised",
     "rate_limited",
     "internal",
+    "loading",
     "too_many_connections",
     "deadline_exceeded",
 )
 
 
-def listing_routes(served: Callable[[], Served]) -> APIRouter:
-    """``GET /v1/applications`` and ``GET /v1/applications/{application}``."""
+def listing_routes(served: Callable[[], Served], start: Callable[[], Start]) -> APIRouter:
+    """``GET /v1/applications`` and ``GET /v1/applications/{application}``; neither lists a part before all is known."""
     router = APIRouter(prefix="/v1", tags=["listing"])
 
     @router.get("/applications", responses={**succeeds("served"), **problems(*_CODES)})
     async def list_applications(request: Request) -> ServedReport:
         """The applications, surfaces and versions that this key may ask about."""
+        if start() != "over":
+            raise RankerUnavailable("loading")
         return ServedReport(applications=report_of(served(), known_caller(request)))
 
     @router.get(
@@ -39,7 +42,7 @@ def listing_routes(served: Callable[[], Served]) -> APIRouter:
         """The surfaces and versions of one application that this key may ask about."""
         found = report_of(served(), known_caller(request)).get(application)
         if found is None:
-            raise RankerUnavailable("unknown_surface")
+            raise RankerUnavailable("unknown_surface" if start() == "over" else "loading")
         return found
 
     return router
