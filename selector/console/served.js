@@ -33,6 +33,7 @@ const refusal = (title, reason, detail) =>
 // By the code of readiness.
 const NOT_READY = {
   loading: "Not ready: loading its indexes",
+  store_unavailable: "Not ready: its store cannot be reached",
   leaving: "Not ready: this replica is about to end",
   no_index: "Not ready: no index is served",
 };

@@ -186,6 +186,7 @@ def test_everything_can_be_done_from_the_keyboard(page: Page) -> None:
     ("code", "told"),
     [
         ("loading", "Not ready: loading its indexes"),
+        ("store_unavailable", "Not ready: its store cannot be reached"),
         ("leaving", "Not ready: this replica is about to end"),
         ("no_index", "Not ready: no index is served"),
         ("too_many_connections", "Not ready"),
