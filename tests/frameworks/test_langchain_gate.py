@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -94,6 +95,46 @@ async def test_the_applications_prepare_step_says_what_messages_the_model_reads_
     assert [each.text for each in kept] == ["Please.", "Done."]
 
 
+@pytest.mark.rule("ACT-7")
+@BOTH
+async def test_the_applications_prepare_step_adds_settings_and_may_give_a_whole_system_message(how: str) -> None:
+    settings: list[Any] = []
+
+    class Settings(AgentMiddleware[Any, Any, Any]):
+        """Sets one thing before the step is prepared and sees what comes of it, in either kind of graph."""
+
+        def __init__(self, given: dict[str, Any] | None) -> None:
+            super().__init__()
+            self._given = given
+
+        @property
+        def name(self) -> str:
+            return f"settings-{self._given}"
+
+        def _noted(self, request: Any) -> Any:
+            if self._given is not None:
+                return request.override(model_settings=self._given)
+            settings.append((request.model_settings, request.system_message.content))
+            return request
+
+        def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+            return handler(self._noted(request))
+
+        async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+            return await handler(self._noted(request))
+
+    told: Any = [{"type": "text", "text": "Only look.", "cache_control": {"type": "ephemeral"}}]
+    changes = StepChanges(instructions=SystemMessage(content=told), model_settings={"temperature": 0})
+    agent = agent_of(
+        [_noting([])[0]],
+        before=[Settings({"temperature": 1, "seed": 7})],
+        after=[Settings(None)],
+        deferred={"prepare_step": lambda _: changes},
+    )
+    await agent.ask(["Done."], how)
+    assert settings == [({"temperature": 0, "seed": 7}, told)]
+
+
 @BOTH
 async def test_a_tool_that_the_agent_has_beside_the_catalog_and_in_it_is_refused(how: str) -> None:
     look, pay = _noting([])
@@ -102,6 +143,9 @@ async def test_a_tool_that_the_agent_has_beside_the_catalog_and_in_it_is_refused
     for beside in (look, schema, function):
         with pytest.raises(ConfigurationError, match=r"^tools: look stand in the catalog and among the agent's own"):
             await agent_of([look], beside=[beside]).ask(["Done."], how)
+    named_as_search = lc_tool(SEARCH, description="Looks elsewhere.")(lambda query: query)
+    with pytest.raises(ConfigurationError, match=rf"^tools: {SEARCH} stand in the catalog"):
+        await agent_of([look], beside=[named_as_search]).ask(["Done."], how)
     agent = agent_of([look], beside=[pay])
     await agent.ask(["Done."], how)
     assert agent.model.advertised == [(SEARCH, "pay")]

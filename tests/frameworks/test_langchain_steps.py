@@ -7,14 +7,18 @@ from typing import Any
 from weakref import ref
 
 import pytest
+from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from surface import MountedRun
+from surface import MountedRun, Surface, create_deferred_agent_tool_surface
+from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langchain_tool
 from surface.adapters.langchain.steps import PreparedSteps
-from tests.frameworks.langchain_agents import agent_of, call, controller_of, last, search
+from surface.search_tool import DEFAULT_NAME as SEARCH
+from tests.frameworks.langchain_agents import Agent, Turns, agent_of, call, controller_of, last, search
+from tests.frameworks.langchain_harness import ScriptedChatModel
 
 CONTEXT = {"user": "Joan"}
 
@@ -23,6 +27,12 @@ CONTEXT = {"user": "Joan"}
 def pay() -> str:
     """Pays."""
     return "paid"
+
+
+@lc_tool
+def look() -> str:
+    """Looks."""
+    return "seen"
 
 
 CONTROLLER = controller_of([pay])
@@ -94,20 +104,73 @@ async def test_nothing_of_a_run_stays_behind_when_nobody_holds_its_messages(how:
 
 
 class Forgets(AgentMiddleware[Any, Any, Any]):
-    """Takes every receipt out of the history once the model has answered."""
+    """Takes every receipt out of the history once the model has called ``pay``."""
 
     def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+        if not any(each["name"] == "pay" for each in state["messages"][-1].tool_calls):
+            return {}
         found = [each for each in state["messages"] if isinstance(each, ToolMessage) and each.artifact]
         return {"messages": [each.model_copy(update={"artifact": None}) for each in found]}
 
 
 @pytest.mark.rule("REP-2", "ACT-1")
+@pytest.mark.parametrize("between", [False, True], ids=["newest", "older"])
 @pytest.mark.parametrize("how", ["invoke", "ainvoke"])
-async def test_a_history_that_is_edited_behind_the_model_is_what_the_gate_reads(how: str) -> None:
-    agent = agent_of([pay], after=[Forgets()])
-    messages = await agent.ask([[search("pay")], [call("pay")], "Done."], how)
+async def test_a_history_that_is_edited_behind_the_model_is_what_the_gate_reads(how: str, *, between: bool) -> None:
+    agent = agent_of([pay, look], after=[Forgets()], always_on=["look"])
+    # A step that was kept for the newest message alone would not notice the older one.
+    turns: Turns = [[search("pay")], *([[call("look")]] if between else []), [call("pay")], "Done."]
+    messages = await agent.ask(turns, how)
     assert "pay" in agent.model.advertised[1]
     assert "SEARCH_REQUIRED" in last(messages).text
+
+
+@pytest.mark.rule("REP-2", "ACT-5")
+@pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+async def test_a_run_that_is_moved_to_another_surface_behind_the_model_runs_nothing_of_the_first(how: str) -> None:
+    where = ["front"]
+
+    class Moves(AgentMiddleware[Any, Any, Any]):
+        """Decides anew, once the model has answered, where the run belongs."""
+
+        def after_model(self, state: Any, runtime: Any) -> None:
+            where[0] = "back"
+
+    native = langchain_tool(pay)
+    controller = create_deferred_agent_tool_surface(
+        application="test",
+        surfaces=[Surface(key="front", tools=[native], always_on=["pay"]), Surface(key="back", tools=[native])],
+        dialect=LANGCHAIN_MESSAGES,
+    )
+    model = ScriptedChatModel(turns=[])
+    middleware = [DeferredTools(controller, surface=lambda _: where[0]), Moves()]
+    messages = await Agent(create_agent(model, middleware=middleware), model).ask([[call("pay")], "Done."], how)
+    assert model.advertised[0] == (SEARCH, "pay")
+    assert "SEARCH_REQUIRED" in last(messages).text
+
+
+@pytest.mark.rule("ACT-7")
+@pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+async def test_the_application_is_asked_once_for_each_step_however_many_calls_it_has(how: str) -> None:
+    asked: list[str] = []
+
+    def pins(context: Any, transcript: Any) -> list[str]:
+        asked.append("pins")
+        return ["pay"]
+
+    def prepare(view: Any) -> None:
+        asked.append("prepare")
+
+    agent = agent_of([pay], deferred={"pins": pins, "prepare_step": prepare})
+    await agent.ask([[call("pay"), call("pay")], "Done."], how)
+    assert asked == ["pins", "prepare"] * 2
+
+
+@pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+async def test_an_agent_that_is_asked_without_a_message_answers_as_without_the_library(how: str) -> None:
+    agent = agent_of([pay], always_on=["pay"])
+    agent.model.turns.extend([[call("pay")], "Done."])
+    assert [each.text for each in await agent.move({"messages": []}, how)] == ["", "paid", "Done."]
 
 
 @pytest.mark.rule("MNT-9")
