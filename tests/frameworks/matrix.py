@@ -44,7 +44,6 @@ TABLE = (
         oldest=["pydantic-ai-slim==2.16.0"],
         recovery="pydantic-ai-recovery",
         tests=[
-            "tests/frameworks/test_native_tool_search.py",
             "tests/frameworks/test_pydantic_ai_attempts.py",
             "tests/frameworks/test_pydantic_ai_broken.py",
             "tests/frameworks/test_pydantic_ai_conformance.py",
