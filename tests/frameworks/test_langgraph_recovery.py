@@ -116,12 +116,17 @@ def test_a_new_input_in_the_same_thread_is_a_new_run_and_starts_with_the_base_se
 
 
 @pytest.mark.rule("ACT-5", "SRC-1")
-def test_a_queued_successor_with_the_whole_history_starts_with_the_base_set(searched: Thread) -> None:
+def test_a_queued_successor_starts_with_the_base_set_and_keeps_what_it_then_finds_itself(searched: Thread) -> None:
     finished = searched.live(GraphLife(turns=[[call("refund")], "Done."]))
     assert finished.advertised[-1] == active("refund", "look_up")
-    successor = searched.live(GraphLife(prompt="And the next one.", turns=[[call("refund")], "Gladly."]))
+    script: Any = [[call("refund")], [search("invoices")], [call("invoice")]]
+    successor = searched.kill(GraphLife(prompt="And the next one.", turns=script, holds=["recorded:2"]))
     assert successor.advertised[0] == BASE
-    assert "SEARCH_REQUIRED" in successor.answers["call-5"]
+    # What it found itself is its own, also after a kill.
+    resumed = searched.live(GraphLife(turns=script[2:]))
+    assert resumed.found == resumed.advertised[0] == active("invoice")
+    assert "SEARCH_REQUIRED" in resumed.answers["call-5"]
+    assert resumed.answers["call-7"] == "invoice done"
     assert len(searched.store.ran("refund")) == 1
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from typing import Any
+from weakref import ref
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +31,7 @@ from surface.adapters.pydantic_ai import PYDANTIC_AI
 from surface.adapters.pydantic_ai.reading import RunMessages
 from surface.errors import TranscriptError
 from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Desk, close_account, refund, returns
+from tests.frameworks.test_pydantic_ai_journal import Table
 
 
 def retried(call_id: str | None) -> Any:
@@ -166,3 +169,14 @@ async def test_what_a_step_advertised_may_run_in_it_whatever_is_edited_in_betwee
     result = await bench.run([SEARCH], [("refund", {"amount": 1})])
     assert [part.content for part in returns(result)][1:] == ["refunded 1"]
     assert bench.shown == [["search_tools"], ["search_tools", "refund"], ["search_tools"]]
+
+
+@pytest.mark.parametrize("table", [None, Table()], ids=["alone", "journal"])
+async def test_nothing_of_a_run_stays_behind_when_nobody_holds_its_result(table: Table | None) -> None:
+    bench = Bench(refund, journal=table)
+    result = await bench.run([SEARCH], [("refund", {"amount": 1})])
+    gone = [ref(bench.desk), *(ref(message) for message in result.all_messages())]
+    bench.desk = Desk()
+    del result
+    gc.collect()
+    assert [each() for each in gone] == [None] * len(gone)
