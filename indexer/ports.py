@@ -6,7 +6,7 @@ scores in name order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -43,8 +43,14 @@ class VectorStore(Protocol):
         """
         ...
 
-    def prune(self, application: str, *, kept: Collection[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-        """Removes the vectors of every version (surface, version) that is not kept, and answers with them."""
+    def prune(
+        self, application: str, *, kept: Callable[[], Collection[tuple[str, str]]]
+    ) -> tuple[tuple[str, str], ...]:
+        """Removes the vectors of every version (surface, version) that is not kept, and answers with them.
+
+        `kept` says what a store keeps at the moment that it is called. What is published before it is uploaded is
+        never removed while it is uploaded.
+        """
         ...
 
 

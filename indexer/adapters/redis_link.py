@@ -157,23 +157,33 @@ class RedisLink:
     @contextmanager
     def client(self) -> Iterator[Client]:
         """The client for any key, its errors told as ours."""
-        with self._told():
+        with self.told():
             yield self._opened()
 
     @contextmanager
     def node(self, key: str) -> Iterator[redis.Redis]:
         """A client of the one server that holds a key now; where that moves meanwhile, try again."""
-        with self._told():
-            client = self._opened()
-            if isinstance(client, redis.Redis):
-                yield client
-                return
+        with self.told():
+            _, client = self.holder(key)
             try:
-                node = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
-                yield client.get_redis_connection(node)
+                yield client
             except (refusals.ConnectionError, refusals.TimeoutError, refusals.AskError, refusals.ReadOnlyError):
-                client.nodes_manager.initialize()  # MovedError is an AskError
+                self.reread()  # MovedError is an AskError
                 raise
+
+    def holder(self, key: str) -> tuple[str, redis.Redis]:
+        """The name and a client of the server that held a key when the cluster was last asked; inside of `told`."""
+        client = self._opened()
+        if isinstance(client, redis.Redis):
+            return self.place.address, client
+        node = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
+        return str(node.name), client.get_redis_connection(node)
+
+    def reread(self) -> None:
+        """Asks a cluster again which server holds what; inside of `told`."""
+        client = self._opened()
+        if not isinstance(client, redis.Redis):
+            client.nodes_manager.initialize()
 
     def _opened(self) -> Client:
         with self._opening:
@@ -182,7 +192,8 @@ class RedisLink:
             return self._client
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def told(self) -> Iterator[None]:
+        """Tells the client's errors inside of it as ours; the client's own is the cause."""
         try:
             yield
         except (refusals.RedisError, refusals.RedisClusterException, OSError) as error:

@@ -2,6 +2,7 @@
 
     <namespace>:{<application>/<surface>/<version>}:vectors   element r = row r of the version, as float32
     <namespace>:{<application>/<surface>/<version>}:turn      whose turn it is to upload
+    <namespace>:{<application>/<surface>/<version>}:wanted    who last wanted it to be there
     <namespace>:{<application>}:vectors                       which versions there are
 
 Rules kept here:
@@ -11,7 +12,10 @@ Rules kept here:
 3. An upload goes on where another one stopped, and ends only when the server counts every row and gives some of them
    back as they went in; on a primary with a replica, only when one has them too.
 4. Every answer says how many rows the set had. One that lost some, or was removed, is no answer but an error.
-5. A search does not wait: a second for an answer, one more try, and after a failure a moment without any.
+5. A search does not wait: a second for an answer, and none while the server does not answer (`quick_link.py`).
+6. A prune takes nothing from under an upload: whoever wants a version says so before it counts, and a prune removes
+   only what nobody has wanted since before it asked which versions are kept. What it has removed, the next upload
+   writes again.
 
 Not done here: verifying an artefact (`indexer.index` does, before it gives its vectors away).
 """
@@ -29,6 +33,7 @@ import redis
 from numpy.typing import NDArray
 from redis import exceptions as refusals
 
+from indexer.adapters.quick_link import QuickLink
 from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits
 from indexer.artefact import IndexManifest
 from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
@@ -37,14 +42,17 @@ from indexer.progress import Progress, silent
 
 SEARCH_WAITS: Final = RedisWaits(connect_s=0.5, answer_s=1.0, tries=0)
 """A search is answered by words instead; who uploads has more patience."""
-REST_S: Final = 0.25
-"""After a failed search, how long the others of its version fail at once instead of waiting too."""
 _LOT: Final = 64
 _TURN_MS: Final = 15_000
 _LOOK_S: Final = 0.1
 _SAMPLES: Final = 8
 _UNIT: Final = 1e-3
 _SAME: Final = 1e-4
+_UNLESS_WANTED: Final = """
+if (redis.call('GET', KEYS[2]) or '') ~= ARGV[1] then return 0 end
+redis.call('UNLINK', KEYS[1], KEYS[2])
+return 1
+"""
 _ONLY_MINE: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
@@ -54,7 +62,7 @@ class RedisVectors:
     def __init__(self, place: RedisPlace, *, waits: RedisWaits = RedisWaits()) -> None:  # noqa: B008 - frozen
         """`waits` are those of uploads and removals."""
         self._patient = RedisLink(place, waits=waits)
-        self._quick = RedisLink(place, waits=SEARCH_WAITS)
+        self._quick = QuickLink(RedisLink(place, waits=SEARCH_WAITS))
 
     @property
     def name(self) -> str:
@@ -72,8 +80,8 @@ class RedisVectors:
     def upload(self, manifest: IndexManifest, vectors: NDArray[np.float32], *, progress: Progress = silent) -> None:
         """Returns when every row is there; `vectors` are unit vectors, shape (tools, dimension), already verified.
 
-        Where all are there, nothing is written. Raises `StoreError` where the server cannot hold vector sets or cannot
-        be reached (then the next upload goes on), `ArtefactError` where a vector has another length than 1.
+        Where all are there, no vector is written. Raises `StoreError` where the server cannot hold vector sets or
+        cannot be reached (then the next upload goes on), `ArtefactError` where a vector has another length than 1.
         """
         lengths = np.einsum("ij,ij->i", vectors, vectors)
         if not bool(np.all(np.abs(lengths - 1.0) <= _UNIT)):
@@ -84,8 +92,9 @@ class RedisVectors:
         if not manifest.tools:
             return
         key = self._key(manifest)
-        with self._patient.client() as client:
-            client.sadd(self._list(manifest.application), f"{manifest.surface}/{manifest.version}")
+        self._enlist(manifest)
+        with self._patient.node(key) as node:
+            node.set(_wanted(key), secrets.token_hex(8))
         if self._sound(key, vectors):
             return
         with self._turn(key) as extend:
@@ -101,18 +110,44 @@ class RedisVectors:
                 raise StoreUnavailableError(
                     f"{self.name}: lost some vectors of surface {manifest.surface} while they were uploaded; try again"
                 )
+            self._enlist(manifest)  # a prune may have removed the name before any vector was there
             progress("uploading", manifest.tools, manifest.tools)
 
-    def prune(self, application: str, *, kept: Collection[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-        """Removes the vectors of every version (surface, version) that is not kept, and answers with them."""
+    def prune(
+        self, application: str, *, kept: Callable[[], Collection[tuple[str, str]]]
+    ) -> tuple[tuple[str, str], ...]:
+        """Removes the vectors of every version (surface, version) that is not kept, and answers with them.
+
+        `kept` is asked once, after the first look at what is there; see `indexer.ports.VectorStore`.
+        """
         with self._patient.client() as client:
             members: set[bytes] = client.smembers(self._list(application))  # type: ignore[assignment]
-            names = (member.decode("ascii", "replace").partition("/") for member in sorted(members))
-            gone = tuple((surface, version) for surface, _, version in names if (surface, version) not in kept)
-            for surface, version in gone:
-                client.unlink(f"{self._patient.place.namespace}:{{{application}/{surface}/{version}}}:vectors")
-                client.srem(self._list(application), f"{surface}/{version}")
-        return gone
+        named = [member.decode("ascii", "replace") for member in sorted(members)]
+        keys = {name: f"{self._patient.place.namespace}:{{{application}/{name}}}:vectors" for name in named}
+        wanted: dict[str, bytes] = {}
+        for name, key in keys.items():
+            with self._patient.node(key) as node:
+                wanted[name] = node.get(_wanted(key)) or b""  # type: ignore[assignment]  # not awaitable here
+        stays = {f"{surface}/{version}" for surface, version in kept()}
+        gone = [
+            name for name in named if name not in stays and self._removed(application, name, keys[name], wanted[name])
+        ]
+        return tuple((surface, version) for surface, _, version in (name.partition("/") for name in gone))
+
+    def _removed(self, application: str, name: str, key: str, wanted: bytes) -> bool:
+        """Removes a version, but where somebody has wanted it since; whether it did."""
+        with self._patient.node(key) as node:
+            if not node.eval(_UNLESS_WANTED, 2, key, _wanted(key), wanted):
+                return False
+        with self._patient.client() as client:
+            client.srem(self._list(application), name)
+            if client.exists(key):  # somebody has begun to upload it again
+                client.sadd(self._list(application), name)
+        return True
+
+    def _enlist(self, manifest: IndexManifest) -> None:
+        with self._patient.client() as client:
+            client.sadd(self._list(manifest.application), f"{manifest.surface}/{manifest.version}")
 
     def _key(self, manifest: IndexManifest) -> str:
         version = f"{manifest.application}/{manifest.surface}/{manifest.version}"
@@ -194,14 +229,13 @@ class RedisVectors:
 class RedisVectorIndex:
     """Implements `indexer.ports.VectorIndex` without holding a vector; threads may share it."""
 
-    __slots__ = ("_dimension", "_key", "_link", "_rest_until", "_tools")
+    __slots__ = ("_dimension", "_key", "_link", "_tools")
 
-    def __init__(self, link: RedisLink, key: str, *, tools: int, dimension: int) -> None:
+    def __init__(self, link: QuickLink, key: str, *, tools: int, dimension: int) -> None:
         self._link = link
         self._key = key
         self._tools = tools
         self._dimension = dimension
-        self._rest_until = 0.0
 
     def search(self, queries: NDArray[np.float32], k: int) -> Hits:
         """The best k rows for each query, best first, equal scores in row order: scores and rows, (n, min(k, tools)).
@@ -212,27 +246,14 @@ class RedisVectorIndex:
         return nearest(queries, k, tools=self._tools, dimension=self._dimension, found=self._found)
 
     def _found(self, queries: NDArray[np.float32], k: int) -> list[Hits]:
-        name = self._link.place.name
-        if time.monotonic() < self._rest_until:
-            raise StoreUnavailableError(f"{name}: did not answer a moment ago")
-        try:
-            count, answers = self._asked_again(queries, k)
-        except StoreUnavailableError:
-            self._rest_until = time.monotonic() + REST_S
-            raise
+        count, answers = self._link.ask(self._key, lambda node: self._asked(node, queries, k))
         if count != self._tools:
-            raise StoreError(f"{name}: holds {count} of {self._tools} vectors of a version; deploy it again")
+            raise StoreError(f"{self._link.name}: holds {count} of {self._tools} vectors of a version; deploy it again")
         lengths = np.linalg.norm(queries, axis=1)
         return [_hits(answer, k, length=float(length)) for answer, length in zip(answers, lengths, strict=True)]
 
-    def _asked_again(self, queries: NDArray[np.float32], k: int) -> tuple[int, list[dict[bytes, float]]]:
-        try:
-            return self._asked(queries, k)
-        except StoreUnavailableError:  # the version may have moved to another server of the cluster
-            return self._asked(queries, k)
-
-    def _asked(self, queries: NDArray[np.float32], k: int) -> tuple[int, list[dict[bytes, float]]]:
-        with self._link.node(self._key) as node, node.pipeline(transaction=False) as pipeline:
+    def _asked(self, node: redis.Redis, queries: NDArray[np.float32], k: int) -> tuple[int, list[dict[bytes, float]]]:
+        with node.pipeline(transaction=False) as pipeline:
             pipeline.execute_command("VCARD", self._key)  # type: ignore[no-untyped-call]
             for query in queries:
                 data = query.astype("<f4", copy=False).tobytes()
@@ -252,6 +273,10 @@ def _hits(answer: dict[bytes, float], k: int, *, length: float) -> Hits:
 
 def _turn_of(key: str) -> str:
     return key.removesuffix("vectors") + "turn"
+
+
+def _wanted(key: str) -> str:
+    return key.removesuffix("vectors") + "wanted"
 
 
 def _asked(name: str, node: redis.Redis, *command: Any) -> Any:

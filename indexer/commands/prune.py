@@ -16,6 +16,7 @@ from indexer.commands.arguments import (
     vectors_of,
 )
 from indexer.errors import IndexerError
+from indexer.ledger import Ledger
 from indexer.table import counted, short, weighed
 from surface.adapters.command_line import DONE, Command, print_json
 
@@ -44,6 +45,10 @@ def _hours(text: str) -> float:
     return value
 
 
+def _versions(ledger: Ledger) -> set[tuple[str, str]]:
+    return {(one.surface, one.version) for one in ledger.versions}
+
+
 def _run(arguments: argparse.Namespace) -> int:
     store, vectors = store_of(arguments), vectors_of(arguments)
     application = application_of(arguments, store)
@@ -53,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         pruning = store.prune(application, keep=arguments.keep, unused_since=since)
         if vectors is not None:
-            vectors.prune(application, kept={(one.surface, one.version) for one in pruning.ledger.versions})
+            vectors.prune(application, kept=lambda: _versions(store.ledger(application)))
     if arguments.json:
         print_json(
             {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +17,11 @@ from numpy.typing import NDArray
 
 from indexer.adapters.faiss_index import FaissVectorIndex
 from indexer.adapters.redis_link import read_redis_url
-from indexer.adapters.redis_vectors import RedisVectors
+from indexer.adapters.redis_vectors import SEARCH_WAITS, RedisVectorIndex, RedisVectors
 from indexer.artefact import IndexManifest
 from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
 from tests.contracts.vector_index_contract import Build, VectorIndexContract, unit
-from tests.indexer.redis_cluster import running_cluster
+from tests.indexer.redis_cluster import running_cluster, until
 from tests.indexer.redis_server import BINARIES, RedisServer, running
 from tests.indexer.samples import artefact
 
@@ -181,11 +183,103 @@ def test_what_is_not_kept_is_removed_and_what_is_stays(vectors: RedisVectors, cl
     old, new = manifest_of(unit(3, 16)), manifest_of(unit(4, 16))
     vectors.upload(old, unit(3, 16))
     vectors.upload(new, unit(4, 16))
-    gone = vectors.prune(old.application, kept={(new.surface, new.version)})
+    gone = vectors.prune(old.application, kept=lambda: {(new.surface, new.version)})
     assert gone == ((old.surface, old.version),)
     assert not client.exists(key_of(old))
     assert client.exists(key_of(new))
-    assert vectors.prune(old.application, kept={(new.surface, new.version)}) == ()
+    assert vectors.prune(old.application, kept=lambda: {(new.surface, new.version)}) == ()
+
+
+def test_a_prune_that_is_late_takes_nothing_that_was_wanted_after_it_had_looked(
+    vectors: RedisVectors, client: redis.Redis
+) -> None:
+    rows = unit(100, 16)
+    manifest = manifest_of(rows)
+    vectors.upload(manifest, rows)
+
+    def known_before_it_was_deployed_again() -> set[tuple[str, str]]:
+        vectors.upload(manifest, rows)  # it counts them, and whoever deploys activates
+        return set()
+
+    assert vectors.prune(manifest.application, kept=known_before_it_was_deployed_again) == ()
+    assert client.vset().vcard(key_of(manifest)) == len(rows)
+    assert vectors.prune(manifest.application, kept=set) == ((manifest.surface, manifest.version),)
+    assert client.keys() == []
+
+
+def test_an_upload_from_under_which_vectors_are_taken_does_not_end_well_and_the_next_one_mends(
+    vectors: RedisVectors, client: redis.Redis
+) -> None:
+    rows = unit(300, 16)
+    manifest = manifest_of(rows)
+    taken: list[object] = []
+
+    def take(stage: str, done: int, total: int) -> None:
+        if done and not taken:
+            taken.extend(vectors.prune(manifest.application, kept=set))
+
+    with pytest.raises(StoreUnavailableError, match="lost some vectors"):
+        vectors.upload(manifest, rows, progress=take)
+    assert taken
+    assert vectors.index_of(manifest, rows).search(rows, 1)[1][:, 0].tolist() == list(range(300))
+    assert vectors.prune(manifest.application, kept=set) == ((manifest.surface, manifest.version),)
+
+
+def test_what_a_prune_took_answers_nothing_until_the_next_upload(vectors: RedisVectors, client: redis.Redis) -> None:
+    rows = unit(100, 16)
+    manifest = manifest_of(rows)
+    index = vectors.index_of(manifest, rows)
+    vectors.prune(manifest.application, kept=set)
+    with pytest.raises(StoreError, match="holds 0 of 100 vectors"):
+        index.search(rows[:1], 5)
+    vectors.upload(manifest, rows)
+    assert index.search(rows[7:8], 1)[1].tolist() == [[7]]
+
+
+def answers(index: RedisVectorIndex, query: NDArray[np.float32]) -> bool:
+    try:
+        index.search(query, 1)
+    except StoreUnavailableError:
+        return False
+    return True
+
+
+def test_a_server_that_hangs_holds_up_one_search_and_no_other_and_answers_again_by_itself(tmp_path: Path) -> None:
+    rows = unit(10, 16)
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        vectors = RedisVectors(read_redis_url(server.url))
+        versions = [vectors.index_of(manifest_of(rows), rows) for _ in range(3)]
+        assert all(answers(index, rows[:1]) for index in versions)
+        server.stop(signal.SIGSTOP)
+        assert not answers(versions[0], rows[:1])
+        began = time.monotonic()
+        assert not any(answers(index, rows[:1]) for index in versions * 20)
+        assert time.monotonic() - began < SEARCH_WAITS.answer_s
+        server.stop(signal.SIGCONT)
+        until(lambda: all(answers(index, rows[:1]) for index in versions))
+
+
+def test_the_other_servers_of_a_cluster_answer_while_one_hangs_until_its_replica_has_taken_over(
+    tmp_path: Path,
+) -> None:
+    rows = unit(10, 16)
+    with running_cluster(tmp_path) as cluster:
+        vectors = RedisVectors(read_redis_url(cluster.url))
+        manifests = [manifest_of(rows) for _ in range(12)]
+        indexes = {key_of(each): vectors.index_of(each, rows) for each in manifests}
+        assert all(answers(index, rows[:1]) for index in indexes.values())
+        hung = cluster.primary_of(next(iter(indexes)))
+        there = {key: cluster.primary_of(key) is not hung for key in indexes}
+        assert any(there.values())
+        hung.stop(signal.SIGSTOP)
+        try:
+            assert not answers(next(iter(indexes.values())), rows[:1])
+            began = time.monotonic()
+            assert {key: answers(index, rows[:1]) for key, index in indexes.items()} == there
+            assert time.monotonic() - began < SEARCH_WAITS.answer_s
+            until(lambda: all(answers(index, rows[:1]) for index in indexes.values()))
+        finally:
+            hung.stop(signal.SIGCONT)
 
 
 def test_a_server_that_is_gone_is_told_within_a_moment_and_then_at_once(tmp_path: Path) -> None:

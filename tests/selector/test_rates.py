@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,24 @@ async def test_who_asks_several_at_once_is_told_when_all_of_them_fit(replicas: t
     waits = await one.spend(HOURLY, 2, again=3)
     assert waits is not None
     assert 5_390 <= waits <= 5_401
+
+
+async def test_a_lone_client_that_waits_as_it_was_told_gets_its_batch_at_the_next_try(
+    replicas: tuple[Rates, Rates],
+) -> None:
+    one, _ = replicas
+    caller = replace(HOURLY, rate=Rate(amount=4, seconds=1))
+
+    async def asked(queries: int) -> int | None:
+        """As the door asks: one before the body is read, and the rest behind it."""
+        waits = await one.spend(caller, 1, again=1)
+        return waits if waits is not None else await one.spend(caller, queries - 1, again=queries)
+
+    assert await asked(3) is None
+    waits = await asked(4)
+    assert waits is not None
+    await asyncio.sleep(waits)  # the server's own clock counts
+    assert await asked(4) is None
 
 
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
