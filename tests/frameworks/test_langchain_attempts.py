@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import tool as lc_tool
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -178,3 +179,18 @@ async def test_where_no_note_can_be_kept_a_call_that_this_process_did_not_hear_c
         agent.model.turns.append("Done.")
         assert ends in last(await agent.move(None, how, **kept)).text
     assert till.ran == 1
+
+
+@pytest.mark.rule("MNT-9")
+@BOTH
+async def test_a_call_of_the_input_that_may_run_again_and_asks_a_human_goes_on_with_the_answer(how: str) -> None:
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        return f"paid {interrupt('how much?')}"
+
+    agent = agent_of([pay], always_on=["pay"], checkpointer=InMemorySaver(), options={"on_interrupted": lambda _: True})
+    stored = AIMessage("", tool_calls=[{"name": "pay", "args": {}, "id": "stored"}])
+    await agent.move({"messages": [HumanMessage("Pay."), stored]}, how)
+    agent.model.turns.append("Done.")
+    assert last(await agent.move(Command(resume="7"), how)).text == "paid 7"
