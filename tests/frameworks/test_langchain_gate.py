@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
+from langchain.agents.structured_output import ToolStrategy
 from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
+from pydantic import BaseModel
 
 from surface import ConfigurationError, StepChanges, StepView, Surface, create_deferred_agent_tool_surface
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langchain_tool
@@ -149,6 +151,23 @@ async def test_a_tool_that_the_agent_has_beside_the_catalog_and_in_it_is_refused
     agent = agent_of([look], beside=[pay])
     await agent.ask(["Done."], how)
     assert agent.model.advertised == [(SEARCH, "pay")]
+
+
+class Bill(BaseModel):
+    """What a run comes to."""
+
+    euros: int
+
+
+@BOTH
+async def test_an_agent_that_ends_with_a_structured_answer_ends_with_it(how: str) -> None:
+    ran: list[str] = []
+    agent = agent_of([_noting(ran)[1]], response_format=ToolStrategy(Bill))
+    turns: Turns = [[search("pay")], [call("pay")], [call("Bill", euros=5)]]
+    messages = await agent.ask(turns, how)
+    assert agent.model.advertised == [(SEARCH, "Bill"), (SEARCH, "pay", "Bill"), (SEARCH, "pay", "Bill")]
+    assert ran == ["pay"]
+    assert "euros=5" in messages[-1].text
 
 
 @dataclass
