@@ -58,7 +58,7 @@ class DirectCalls:
     async def run(self, call: Call, *, restarted: bool) -> CallAnswer:
         """Runs a call of a tool that is active; after a restart only where it may have no second effect."""
         context = self._context(call)
-        interrupted = await self._interrupted(call, context, restarted=restarted)
+        interrupted = await self.interrupted(call, restarted=restarted)
         return interrupted or await self.executor.execute(self.catalog.tools[call.name], call.arguments, context)
 
     async def pass_on(
@@ -66,7 +66,7 @@ class DirectCalls:
     ) -> CallAnswer | Passed[T]:
         """The same for a tool that a framework runs itself; raises what it raises."""
         context = self._context(call)
-        interrupted = await self._interrupted(call, context, restarted=restarted)
+        interrupted = await self.interrupted(call, restarted=restarted)
         return interrupted or await self.executor.pass_on(execute, call.arguments, context)
 
     def _context(self, call: Call) -> CallContext:
@@ -74,9 +74,9 @@ class DirectCalls:
             run_id=self.run_id, surface=self.surface, call_id=call.id, tool=call.name, context=self.context
         )
 
-    async def _interrupted(self, call: Call, context: CallContext, *, restarted: bool) -> CallAnswer | None:
-        """The answer to a call that a restart found and that must not run a second time."""
-        if not restarted or self.catalog.tools[call.name].tool.repeatable or await self._again(context):
+    async def interrupted(self, call: Call, *, restarted: bool) -> CallAnswer | None:
+        """The answer to a call of a tool of the catalog that a restart found and that may not have a second effect."""
+        if not restarted or self.catalog.tools[call.name].tool.repeatable or await self._again(self._context(call)):
             return None
         return self.failure(
             call,
@@ -85,9 +85,12 @@ class DirectCalls:
             "Check whether it took effect before you call it again.",
         )
 
-    def unknown(self, call: Call, hint: str | None) -> CallAnswer:
-        """An honest failure that names no tool (REP-3)."""
-        return self.failure(call, Outcome.UNKNOWN_TOOL, "There is no tool of this name.", hint)
+    def unknown(self, call: Call, hint: str | None, *, restarted: bool) -> CallAnswer:
+        """An honest failure that names no tool (REP-3); of one that a restart found, nobody knows that it never ran."""
+        message = "There is no tool of this name."
+        if restarted:
+            message = "There is no tool of this name now. If there was one before, this call may have run."
+        return self.failure(call, Outcome.UNKNOWN_TOOL, message, hint)
 
     def failure(self, call: Call, outcome: Outcome, message: str, hint: str | None = None) -> CallAnswer:
         """A failure of the library's own."""

@@ -119,7 +119,7 @@ class AgentRun:
 
     async def _route(self, call: Call, *, restarted: bool) -> CallAnswer:
         if call.name not in self.calls.catalog:
-            return self.calls.unknown(call, None)
+            return self.calls.unknown(call, None, restarted=restarted)
         return await self.calls.run(call, restarted=restarted)
 
 

@@ -81,10 +81,17 @@ class Turn:
         return await self.calls.answer_all(self.step.unanswered, route, self._known)
 
     async def answer(
-        self, call_id: str, *, restarted: bool = False, arguments: Any = AS_WRITTEN, withheld: bool = False
+        self,
+        call_id: str,
+        *,
+        restarted: bool = False,
+        begun: bool = False,
+        arguments: Any = AS_WRITTEN,
+        withheld: bool = False,
     ) -> CallAnswer:
         """The answer to one call.
 
+        `restarted`: a restart found it unanswered. `begun`: and the framework knows that it had begun.
         `arguments` stand for those that the model wrote, where a framework changed them; `withheld` says that the
         framework did not offer the tool in this step, active or not. Raises TranscriptError where the turn has no
         such call.
@@ -92,7 +99,7 @@ class Turn:
         call = self._call(call_id)
         if arguments is not AS_WRITTEN:
             call = replace(call, arguments=arguments)
-        routed = self._route(call, restarted=restarted, withheld=withheld)
+        routed = self._route(call, restarted=restarted or begun, begun=begun, withheld=withheld)
         return await self.calls.witnessed(call, routed, self._known)
 
     async def pass_on(
@@ -145,14 +152,19 @@ class Turn:
                 return call
         raise TranscriptError("messages: the last assistant turn holds no call of the id that is to be answered")
 
-    async def _route(self, call: Call, *, restarted: bool, withheld: bool = False) -> CallAnswer:
+    async def _route(self, call: Call, *, restarted: bool, begun: bool = False, withheld: bool = False) -> CallAnswer:
         if call.name == self.surface.search.name:
             return await self._search(call)
         if call.name not in self.surface.catalog:
-            return self.calls.unknown(call, f"Search with {self.surface.search.name} for one that fits.")
+            hint = f"Search with {self.surface.search.name} for one that fits."
+            return self.calls.unknown(call, hint, restarted=restarted)
         if call.name in self.names and not withheld:
             return await self.calls.run(call, restarted=restarted)
-        return self.searcher.repair(
+        # The activation is that of now. Where a receipt names the tool and does not count, a deploy, another run or
+        # other ceilings may have come between, and the tool may have been active when the call was made.
+        may_have_run = begun or (restarted and call.name in self.plan.activation.doubtful)
+        interrupted = await self.calls.interrupted(call, restarted=may_have_run)
+        return interrupted or self.searcher.repair(
             call.name,
             surface=self.surface,
             run_id=self.calls.run_id,

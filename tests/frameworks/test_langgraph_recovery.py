@@ -195,6 +195,24 @@ def test_killed_inside_handlers_only_what_may_run_twice_is_run_again(
     assert (resumed.answers["call-3"], resumed.answers["call-4"]) == ("top_up done", "look_up done")
 
 
+@pytest.mark.rule("MNT-9", "RCP-4")
+@pytest.mark.parametrize(
+    "later",
+    [GraphLife(catalog="refund_edited"), GraphLife(surface="counter"), GraphLife(prompt="Never mind.")],
+    ids=["redeployed", "another-surface", "a-new-run"],
+)
+@pytest.mark.parametrize("native", [True, False], ids=["langchains", "library"])
+def test_killed_inside_a_handler_that_is_not_active_any_more_the_call_does_not_run_again(
+    *, native: bool, later: GraphLife, thread: Thread
+) -> None:
+    refunds = GraphLife(prompt="Refund it.", turns=[[search("refunds")], [call("refund")]], holds=["inside:refund"])
+    thread.kill(replace(refunds, native=native))
+    told = thread.live(replace(later, native=native, turns=[[call("look_up")]]))
+    if later.prompt is None:
+        assert ("INTERRUPTED" if later.surface == "desk" else "UNKNOWN_TOOL") in told.answers["call-2"]
+    assert len(thread.store.ran("refund")) == 1
+
+
 @pytest.mark.rule("MNT-9", "REP-2")
 def test_a_call_that_waited_for_its_approval_through_a_kill_runs_and_one_killed_inside_does_not_run_again(
     thread: Thread,

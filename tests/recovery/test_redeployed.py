@@ -53,11 +53,23 @@ def test_a_redeploy_that_is_rolled_back_finds_the_selection_again(searched: Home
 
 
 @pytest.mark.rule("RCP-4", "REP-2", "MNT-9")
-def test_a_redeploy_that_edits_a_tool_does_not_run_the_call_of_it_that_the_kill_left_unanswered(
-    searched: Home,
+@pytest.mark.parametrize("died", ["called:1", "inside:refund"])
+def test_a_call_of_a_tool_that_a_redeploy_edits_is_interrupted_if_the_kill_left_it_unanswered(
+    died: str, searched: Home
 ) -> None:
-    searched.kill(Life(turns=[[call("refund")]], holds=["called:1"]))
+    searched.kill(Life(turns=[[call("refund")]], holds=[died]))
+    before = searched.store.ran("refund")
     resumed = searched.live(Life(catalog="refund_edited"))
-    assert '"status":"SEARCH_REQUIRED"' in heard(searched)["call-4"]
-    assert searched.store.ran("refund") == []
-    assert resumed.advertised == (active("refund", "invoice"),)
+    assert "INTERRUPTED" in heard(searched)["call-4"]
+    assert "it may have run" in heard(searched)["call-4"]
+    assert searched.store.ran("refund") == before
+    assert resumed.advertised == (active("invoice"),)
+
+
+@pytest.mark.rule("REP-3", "MNT-9")
+def test_of_a_call_of_a_tool_that_a_redeploy_removes_nobody_says_that_it_did_not_run(searched: Home) -> None:
+    searched.kill(Life(turns=[[call("refund")]], holds=["inside:refund"]))
+    searched.live(Life(catalog="refund_removed"))
+    assert "UNKNOWN_TOOL" in heard(searched)["call-4"]
+    assert "may have run" in heard(searched)["call-4"]
+    assert len(searched.store.ran("refund")) == 1

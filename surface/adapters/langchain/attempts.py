@@ -30,6 +30,15 @@ class Attempt:
     journal: Journal | None
     """What a checkpointer knows of it."""
 
+    @property
+    def begun(self) -> bool:
+        """Whether a checkpointer knows that the call had begun, which this process did not see fail."""
+        return self.journal is not None and self.journal.begun and not self.failed
+
+    async def abegun(self) -> bool:
+        """The same, for an async graph."""
+        return self.journal is not None and await self.journal.abegun() and not self.failed
+
     def begin(self) -> bool:
         """Notes the beginning; whether the call, which may not run twice, may have run.
 
@@ -74,7 +83,7 @@ class Attempts:
         the answer is lost on its way there, the call may not run a second time.
         """
         seen = self._seen.take((gated.run_id, gated.call_id))
-        if not gated.runs or gated.repeatable:
+        if gated.repeatable:
             yield Attempt(unseen=False, failed=False, journal=None)
             return
         try:

@@ -94,8 +94,9 @@ class GatedCall:
 
     @property
     def repeatable(self) -> bool:
-        """Whether a restart may run this call of an active tool again."""
-        return self.turn.surface.catalog.tools[self.name].tool.repeatable
+        """Whether nothing is lost where the call runs twice: so for everything that is no tool of the catalog."""
+        made = self.turn.surface.catalog.tools.get(self.name)
+        return made is None or made.tool.repeatable
 
     @property
     def inactive(self) -> bool:
@@ -122,10 +123,10 @@ class GatedCall:
         )
         return self.request.override(tool=tool)
 
-    async def answer(self) -> ToolMessage:
+    async def answer(self, *, restarted: bool, begun: bool) -> ToolMessage:
         """The answer to a call that no tool runs for."""
-        if not self.redirected:
-            return self._in_place(await self.turn.answer(self.call_id))
+        if begun or not self.redirected:
+            return self._in_place(await self.turn.answer(self.call_id, restarted=restarted, begun=begun))
         # No receipt: one counts in the messages only where the call is that of the model itself (RCP-3).
         search = self.turn.surface.search.name
         hint = f"Search with {search} for one that fits, or call the tool that you meant again."

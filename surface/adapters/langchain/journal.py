@@ -57,6 +57,15 @@ class Journal:
         where = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
         return cls(saver=saver, config={"configurable": where}, call_id=call_id)
 
+    @property
+    def begun(self) -> bool:
+        """Whether an attempt has begun; one that was seen suspended counts for none."""
+        return self._read()[1]
+
+    async def abegun(self) -> bool:
+        """The same, for an async graph."""
+        return (await self._aread())[1]
+
     def begin(self) -> bool:
         """Remembers that the call begins now, once that is stored; true where an earlier attempt has begun.
 

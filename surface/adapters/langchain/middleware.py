@@ -147,13 +147,13 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         gated = run_blocking(self._gated(request))
         if not isinstance(gated, GatedCall):
             return cast("Answered", gated or handler(request))
-        if gated.inactive:
-            return run_blocking(gated.answer())
 
         async def execute(supplied: ToolCallRequest) -> Any:
             return await run_aside(lambda: handler(supplied))
 
         with self._attempts.of(gated) as attempt:
+            if gated.inactive:
+                return run_blocking(gated.answer(restarted=attempt.unseen, begun=attempt.begun))
             restarted = attempt.begin()
             native = gated.native
             try:
@@ -171,9 +171,9 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         gated = await self._gated(request)
         if not isinstance(gated, GatedCall):
             return cast("Answered", gated or await handler(request))
-        if gated.inactive:
-            return await gated.answer()
         with self._attempts.of(gated) as attempt:
+            if gated.inactive:
+                return await gated.answer(restarted=attempt.unseen, begun=await attempt.abegun())
             restarted = await attempt.abegin()
             native = gated.native
             try:

@@ -68,7 +68,8 @@ class JournaledCall:
     approval: str | None = field(repr=False)
     """The digest of what an approval says; None without one."""
     marked: bool
-    """Whether a kill in its middle leaves a doubt: not where the tool may run twice, or is not run."""
+    """Whether a kill in its middle leaves a doubt: not where the tool may run twice. Where it is not active either, in
+    case that it was when the call began: the records of a run must not depend on what a deploy has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ class RunJournal:
     ) -> Outcome:
         """What became of a call, now or as recorded; raises what the work raises by accident.
 
-        `work` is told whether it may have run before (`restarted`), as it may where a restart `found` the call. No
+        `work` is told whether a restart found the call (`restarted`) and whether it is known to have `begun` before. No
         record is the last word where the tool asked to wait and another approval came, nor where the fence refused the
         call and `may_begin` says that it may begin now: then there is a next attempt.
         """
@@ -118,7 +119,7 @@ class RunJournal:
 
             async def recorded() -> str:
                 first.close()
-                outcome = await work(restarted=found or began)
+                outcome = await work(restarted=found, begun=began)
                 tie = {"call": call.id, "tool": call.tool, "arguments": call.arguments, "approval": call.approval}
                 made.append(json.dumps({**tie, **_written(outcome, call.tool, call.id)}))
                 return made[0]

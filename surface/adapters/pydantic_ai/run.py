@@ -126,7 +126,9 @@ class RunToolset(AbstractToolset[Any]):
         # Nothing but a journal tells a first approval from a second: whoever approves a call wants it run now.
         found = call.id in (self._found or ()) and not ctx.tool_call_approved
         if self._journal is None:
-            return _given(await work(restarted=found))
+            return _given(await work(restarted=found, begun=False))
+
+        catalog = self._run.surface.catalog
 
         async def may_begin() -> bool:
             fence = turn.calls.executor.fence
@@ -145,7 +147,7 @@ class RunToolset(AbstractToolset[Any]):
             number=number_of(ctx.messages, call.id),
             arguments=digest(None if call.arguments is UNPARSABLE else call.arguments),
             approval=digest([ctx.tool_call_metadata, tool_args]) if ctx.tool_call_approved else None,
-            marked=turn.runs(call.id) and not self._run.surface.catalog.tools[name].tool.repeatable,
+            marked=name in catalog.tools and not catalog.tools[name].tool.repeatable,
         )
         return _given(await self._journal.settled(journaled, work, found=found, may_begin=may_begin))
 
@@ -158,14 +160,16 @@ class RunToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         *,
         restarted: bool,
+        begun: bool,
     ) -> Outcome:
         call_id = ctx.tool_call_id or ""
         withheld = gated.entry != name
         if gated.own is not None and not withheld:
-            return await self._pass_on(turn, gated.own, name, arguments, ctx, restarted=restarted)
+            return await self._pass_on(turn, gated.own, name, arguments, ctx, restarted=restarted or begun)
         searches = name == self._run.surface.search.name
         written = AS_WRITTEN if withheld or searches else as_written(arguments)
-        return _outcome_of(await turn.answer(call_id, restarted=restarted, arguments=written, withheld=withheld))
+        answer = await turn.answer(call_id, restarted=restarted, begun=begun, arguments=written, withheld=withheld)
+        return _outcome_of(answer)
 
     async def rejected(self, ctx: RunContext[Any], call_id: str) -> None:
         """Reports that pydantic-ai refused the arguments of a call."""
