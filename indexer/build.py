@@ -132,5 +132,6 @@ def answers(
         (built.application, built.surface, built.tools) == (application, surface, len(documents))
         and (built.model, built.dimension) == (model.identity, model.dimension)
         and (built.recipe, built.lexical_rule, built.calibration.requests) == (RECIPE, RULE_VERSION, EVERYDAY_VERSION)
+        and (built.calibration.request_mean is not None or not built.tools)
         and built.catalog_digest == catalog_digest(document.digest for document in documents)
     )

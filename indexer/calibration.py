@@ -3,9 +3,10 @@
 No label of the catalog is needed. The everyday requests are compared with every tool when the index is built, and what
 is kept in the manifest says how near chance comes: the middle and the spread of all cosines, and how near the best tool
 comes to the requests it is farthest from. That low mark is a tenth part and not the median, because a catalog does
-serve some of the requests, and those must not raise the bar.
+serve some of the requests, and those must not raise the bar. The requests are compared with each other too: that says
+what the model makes of texts that have nothing to do with each other, whatever the catalog is about.
 
-Not done here: deciding that nothing fits (`selector.ranking`).
+Not done here: deciding that nothing fits (`selector.abstaining`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ class Calibration(BaseModel):
     """Of all cosines, one standard deviation."""
     low: Finite
     """The best cosine of a request, at its tenth part from below."""
+    request_mean: Finite | None = None
+    """Of the cosines between two of the requests; None in versions from before they were compared."""
+    request_spread: Positive | None = None
+    """Of the same cosines, one standard deviation."""
 
 
 UNMEASURED: Final = Calibration(mean=0.0, spread=1.0, low=0.0)
@@ -78,8 +83,15 @@ def calibrate(requests: NDArray[np.float32], vectors: NDArray[np.float32]) -> Ca
     count = len(requests) * len(vectors)
     mean = total / count
     variance = max(0.0, squares / count - mean * mean)
+    between = (requests @ requests.T).astype(np.float64)[np.triu_indices(len(requests), k=1)]
     return Calibration(
         mean=round(mean, _DECIMALS),
-        spread=round(max(_LEAST_SPREAD, variance**0.5), _DECIMALS),
+        spread=_spread(variance**0.5),
         low=round(float(np.quantile(best, LOW)), _DECIMALS),
+        request_mean=round(float(between.mean()), _DECIMALS) if between.size else None,
+        request_spread=_spread(float(between.std())) if between.size else None,
     )
+
+
+def _spread(deviation: float) -> float:
+    return round(max(_LEAST_SPREAD, deviation), _DECIMALS)

@@ -22,11 +22,12 @@ import numpy as np
 from indexer.index import SurfaceIndex
 from models.embedder import Embedder, Vectors
 from models.manifest import ModelManifest
+from selector.abstaining import STRICTNESS
 from selector.answering import AbandonedError, Answering
 from selector.explanation import ExplainReply, Seen, explain
 from selector.places import Places, in_a_thread
 from selector.ports import Indexes
-from selector.ranking import STRICTNESS, Leg
+from selector.ranking import Leg
 from selector.rankings import Asked
 from surface.ranking import RankRequest
 

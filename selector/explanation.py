@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from indexer.index import SurfaceIndex
+from selector.abstaining import bar, nearness
 from selector.clauses import MAX_CLAUSES
-from selector.ranking import CLAUSE_WEIGHT, DENSE_DEPTH, READABLE, bar, trust
+from selector.ranking import CLAUSE_WEIGHT, DENSE_DEPTH, READABLE, trust
 from selector.rankings import Ranking
 from selector.scoring import LEXICAL_WEIGHT, fused
 from surface.lexical import query_words, words
@@ -77,9 +78,9 @@ class Threshold(Wire):
     """What a query must reach to be answered at all."""
 
     nearest: float
-    """The cosine of the nearest tool, to the query or to a clause."""
+    """Half the cosine of the tool nearest to the query, half that of the tool nearest to the query or to a clause."""
     needed: float
-    """The cosine from which the ranking does not abstain."""
+    """From where the ranking does not abstain."""
     applies: bool
     """False where the model cannot read the query's script, or strictness is 0: nothing is abstained from."""
 
@@ -164,6 +165,7 @@ class _Reader:
         self._at = {index.names[row]: column for column, row in enumerate(rows)}
         self._called = frozenset(index.names[row] for row in rows if row in called)
         self._calibration = index.manifest.calibration
+        self._tools = len(index.names)
         self._texts = seen.texts
         self._trust = trust
         self._lexical = np.stack([index.lexical.scores(query_words(text))[at] for text in seen.texts])
@@ -182,7 +184,7 @@ class _Reader:
             return None
         return Threshold(
             nearest=self._cosines.nearest,
-            needed=bar(self._calibration, strictness=strictness),
+            needed=bar(self._calibration, tools=self._tools, strictness=strictness),
             applies=strictness > 0.0 and self._trust >= READABLE,
         )
 
@@ -230,7 +232,7 @@ class _Cosines:
     reported: NDArray[np.bool_]
     """Whether the whole query's was reported, for each shown tool."""
     nearest: float
-    """Of all texts and tools."""
+    """See `abstaining.nearness`."""
 
 
 def _cosines(index: SurfaceIndex, vectors: NDArray[np.float32], at: NDArray[np.int64]) -> _Cosines:
@@ -240,4 +242,4 @@ def _cosines(index: SurfaceIndex, vectors: NDArray[np.float32], at: NDArray[np.i
     for text, (its_scores, its_rows) in enumerate(zip(scores, rows, strict=True)):
         reported = dict(zip(its_rows.tolist(), its_scores.tolist(), strict=True))
         of[text] = [reported.get(row, its_scores.min()) for row in at.tolist()]
-    return _Cosines(of=of, reported=np.isin(at, rows[0]), nearest=float(scores.max()))
+    return _Cosines(of=of, reported=np.isin(at, rows[0]), nearest=nearness(scores))

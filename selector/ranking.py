@@ -5,10 +5,9 @@ Rules kept here:
 1. A query and each of its clauses are scored by both legs (`scoring.py`). Where there are clauses, a tool's score
    is that for the whole query and half its best for a clause; and the best tools of the clauses stand right behind the
    first, the surest clause before the others, so that no need of the query is crowded out by another one.
-2. The ranking abstains where the nearest tool is no nearer than unrelated requests come to this index, by the margin
-   that `strictness` asks for. A query that the model cannot read, and one leg alone, abstain only where they find
-   nothing at all.
-3. A tool that scores less than two fifths of the best is left out, unless it is the best for a clause: fewer, better
+2. The ranking abstains where nothing fits (`abstaining.py`). A query that the model cannot read, and one leg alone,
+   abstain only where they find nothing at all.
+3. A tool that scores less than 35 % of the best is left out, unless it is the best for a clause: fewer, better
    tools rather than always as many as were asked for.
 4. Tools that the query calls by name come first, in the order it calls them, and are never abstained from.
 5. Equal scores stand in the order of names. Rows are positions in a sorted list of names, so row order is name order.
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.calibration import Calibration
+from selector.abstaining import STRICTNESS, fits, nearness
 from selector.scoring import fused
 from surface.names import standing_first
 
@@ -45,10 +45,7 @@ CLAUSE_WEIGHT: Final = 0.5
 MOST_HEADS: Final = 3
 """Clauses whose best tools stand in front."""
 
-STRICTNESS: Final = 1.65
-"""How many spreads of the cosine above the low mark of unrelated requests a query's nearest tool must lie."""
-
-KEPT_SHARE: Final = 0.4
+KEPT_SHARE: Final = 0.35
 """Of the best score; a tool below it is left out."""
 
 READABLE: Final = 0.5
@@ -109,7 +106,8 @@ def rank_hybrid(
 
     `lexical` has shape (texts, tools); the first text is the whole query. `strictness` 0 neither abstains nor cuts.
     """
-    if trust >= READABLE and not fits(float(dense.scores.max()), calibration, strictness=strictness):
+    tools = lexical.shape[1]
+    if trust >= READABLE and not fits(nearness(dense.scores), calibration, tools=tools, strictness=strictness):
         return []
     cosines = np.empty(lexical.shape, dtype=np.float64)
     candidate: NDArray[np.bool_] = np.asarray((lexical > 0.0).any(axis=0))
@@ -129,16 +127,6 @@ def rank_hybrid(
         return ranked
     least = KEPT_SHARE * ranked[0].score
     return [each for each in ranked if each.score >= least or each.row in heads]
-
-
-def fits(nearest: float, calibration: Calibration, *, strictness: float) -> bool:
-    """Whether the cosine of the nearest tool stands out among those of unrelated requests."""
-    return strictness <= 0.0 or nearest >= bar(calibration, strictness=strictness)
-
-
-def bar(calibration: Calibration, *, strictness: float) -> float:
-    """The cosine that the nearest tool must reach."""
-    return calibration.low + strictness * calibration.spread
 
 
 def _heads(scores: NDArray[np.float64]) -> list[int]:

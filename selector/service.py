@@ -26,10 +26,11 @@ from typing import Final
 
 from indexer.index import SurfaceIndex
 from models.embedder import Embedder
+from selector.abstaining import STRICTNESS
 from selector.answering import Answering, Around, nothing_around
 from selector.places import Places, in_a_thread
 from selector.ports import Indexes, RankingCache
-from selector.ranking import STRICTNESS, Leg
+from selector.ranking import Leg
 from selector.rankings import Asked, Keys, Ranking
 from selector.served import ServedVersion, VersionKey
 from selector.single_flight import SingleFlight

@@ -19,6 +19,7 @@ from indexer.catalog_file import CatalogTool
 from indexer.ports import VectorCache
 from indexer.progress import Progress
 from models.embedder import Embedder
+from selector.abstaining import STRICTNESS
 from selector.evaluation_run import (
     Evaluation,
     FalseReturns,
@@ -29,7 +30,7 @@ from selector.evaluation_run import (
 )
 from selector.evaluation_set import JudgedQuery
 from selector.library import Library
-from selector.ranking import STRICTNESS, Leg
+from selector.ranking import Leg
 from selector.service import Selector
 from surface.ranking import Ranker
 

@@ -16,10 +16,10 @@ from indexer.ports import ArtefactStore, VectorCache, VectorStore
 from models.adapters.onnx import MOST_DEFAULT_THREADS, usable_cores
 from models.embedder import Embedder
 from models.errors import ModelError
+from selector.abstaining import STRICTNESS
 from selector.adapters.native_memory import trim
 from selector.errors import SelectorError
 from selector.library import Library
-from selector.ranking import STRICTNESS
 from selector.served import Change
 from surface.adapters.command_line import say
 from surface.errors import CatalogError

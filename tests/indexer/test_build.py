@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.artefact import Artefact
+from indexer.artefact import Artefact, read_manifest
 from indexer.build import build, carried_vectors
 from indexer.catalog_file import CatalogTool
 from indexer.contents import read_contents
 from indexer.document import documents_of
+from indexer.embedding import PROBES
 from indexer.errors import ArtefactError
 from models.hashing import HashingEmbedder
 from surface.identity import catalog_digest
@@ -75,6 +76,19 @@ def test_the_same_catalog_again_embeds_nothing_and_is_the_same_artefact() -> Non
     embedder = Listening()
     assert built([tool("b"), tool("a")], previous=before, embedder=embedder) is before
     assert not embedder.batches
+
+
+def test_a_version_from_before_the_requests_were_compared_is_measured_anew_and_keeps_its_vectors() -> None:
+    held = [tool(name) for name in "abcdefghijkl"]
+    now = built(held)
+    calibration = now.manifest.calibration.model_copy(update={"request_mean": None, "request_spread": None})
+    manifest = now.manifest.model_copy(update={"calibration": calibration})
+    assert b"request_mean" not in manifest.to_bytes()  # so it has the address that it was given then
+    assert read_manifest(manifest.to_bytes()) == manifest
+    embedder = Listening()
+    again = built(held, previous=Artefact(manifest=manifest, files=now.files), embedder=embedder)
+    assert again.version == now.version
+    assert len(embedder.asked) == PROBES  # what is carried over is tested, and no more
 
 
 def test_a_change_that_the_text_does_not_show_makes_a_version_without_embedding() -> None:

@@ -34,6 +34,21 @@ def test_it_is_the_mean_the_spread_and_the_tenth_part_of_the_best_of_all_cosines
     assert measured.low == pytest.approx(np.quantile(cosines.max(axis=1), 0.1), abs=1e-5)
 
 
+@LAW
+@given(st.integers(2, 60), st.integers(0, 1_000))
+def test_the_requests_are_measured_against_each_other_whatever_the_catalog_holds(requests: int, seed: int) -> None:
+    asked = _units(requests, 16, seed)
+    pairs = [float(asked[one] @ asked[other]) for one in range(requests) for other in range(one)]
+    one, other = calibrate(asked, _units(5, 16, seed + 1)), calibrate(asked, _units(9, 16, seed + 2))
+    assert one.request_mean == other.request_mean == pytest.approx(np.mean(pairs), abs=1e-5)
+    assert one.request_spread == other.request_spread == pytest.approx(max(np.std(pairs), 1e-3), abs=1e-5)
+
+
+def test_one_request_alone_is_compared_with_nothing() -> None:
+    measured = calibrate(_units(1, 16, 0), _units(3, 16, 1))
+    assert (measured.request_mean, measured.request_spread) == (None, None)
+
+
 def test_requests_that_the_catalog_serves_do_not_raise_the_bar() -> None:
     asked, held = _units(200, 64, 3), _units(30, 64, 4)
     served = asked.copy()

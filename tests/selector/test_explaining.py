@@ -19,13 +19,14 @@ from indexer.index import SurfaceIndex
 from indexer.memory_store import MemoryStore
 from models.embedder import Embedder, Vectors
 from models.hashing import HashingEmbedder
+from selector.abstaining import STRICTNESS
 from selector.access import Grant
 from selector.adapters.http_api import build_app
 from selector.adapters.routes.explaining import explaining_routes
 from selector.explaining import MAX_WAITING, Explainer
 from selector.explanation import ExplainReply, ToolExplanation
 from selector.library import Library
-from selector.ranking import LEGS, STRICTNESS, Leg
+from selector.ranking import LEGS, Leg
 from selector.served import ServedVersion
 from selector.service import Selector
 from surface.errors import RankerUnavailable

@@ -15,7 +15,6 @@ from selector.ranking import (
     Dense,
     Scored,
     best_first,
-    fits,
     put_first,
     rank_dense,
     rank_hybrid,
@@ -27,6 +26,8 @@ from tests.strategies import LAW
 
 UNIT = Calibration(mean=0.0, spread=1.0, low=0.0)
 """One in which a cosine is its own score."""
+STRANGE = Calibration(mean=0.0, spread=1.0, low=0.2, request_mean=0.2, request_spread=0.1)
+"""One with a bar of 0.35 for one tool at a strictness of 1.5."""
 
 
 def _dense(*cosines: list[float]) -> Dense:
@@ -103,19 +104,18 @@ def test_only_the_surest_clauses_have_their_best_in_front() -> None:
     assert front[: MOST_HEADS + 1] == list(range(MOST_HEADS + 1))
 
 
-def test_the_ranking_abstains_where_the_nearest_tool_is_no_nearer_than_chance() -> None:
-    calibration = Calibration(mean=0.0, spread=0.1, low=0.2)
-    assert fits(0.36, calibration, strictness=1.5)
-    assert not fits(0.34, calibration, strictness=1.5)
+def test_the_ranking_abstains_where_nothing_fits_and_strictness_0_never_does() -> None:
     words, dense = np.array([[9.0, 0.0]]), _dense([0.34, 0.1])
-    assert rank_hybrid(words, dense, trust=1.0, calibration=calibration, strictness=1.5, limit=5) == []
-    assert _rows(rank_hybrid(words, dense, trust=1.0, calibration=calibration, strictness=0.0, limit=5)) == [0, 1]
+    assert rank_hybrid(words, dense, trust=1.0, calibration=STRANGE, strictness=1.5, limit=5) == []
+    assert _rows(rank_hybrid(words, dense, trust=1.0, calibration=STRANGE, strictness=0.0, limit=5)) == [0, 1]
 
 
-def test_a_clause_that_fits_is_enough() -> None:
-    calibration = Calibration(mean=0.0, spread=0.1, low=0.2)
-    dense = _dense([0.3, 0.1], [0.6, 0.0], [0.1, 0.2])
-    assert rank_hybrid(np.zeros((3, 2)), dense, trust=1.0, calibration=calibration, strictness=1.5, limit=5)
+def test_the_bar_is_that_of_all_tools_of_the_catalog() -> None:
+    few = rank_hybrid(np.zeros((1, 2)), _dense([0.4, 0.1]), trust=1.0, calibration=STRANGE, strictness=1.5, limit=5)
+    tools = 400
+    dense = _dense([0.4, *[0.1] * (tools - 1)])
+    assert few
+    assert not rank_hybrid(np.zeros((1, tools)), dense, trust=1.0, calibration=STRANGE, strictness=1.5, limit=5)
 
 
 def test_vectors_never_say_that_nothing_fits_a_query_the_model_cannot_read() -> None:

@@ -14,8 +14,9 @@ import pytest
 from indexer.adapters.usual_index import open_artefact
 from indexer.memory_store import MemoryStore
 from models.adapters.onnx import OnnxEmbedder, default_embedder
+from selector.abstaining import STRICTNESS
 from selector.library import Library
-from selector.ranking import STRICTNESS, Leg
+from selector.ranking import Leg
 from selector.service import Selector
 from surface.protocol import RankReply
 from tests.selector.builders import SURFACE, TOOLS, ask, put
