@@ -86,7 +86,7 @@ function abstained({ threshold }) {
     element("div", { class: "scale", "aria-hidden": "true" },
       element("span", { class: "reached", share: threshold.nearest / end }),
       element("span", { class: "needed", share: threshold.needed / end })),
-    `The nearest tool lies at a cosine of ${number(threshold.nearest, 3)}; ${number(threshold.needed, 3)} is needed, `
+    `The catalog comes as near as ${number(threshold.nearest, 3)}; ${number(threshold.needed, 3)} is needed, `
       + `${number(threshold.needed - threshold.nearest, 3)} more. What it would have answered stands below.`);
   return notice;
 }
