@@ -140,9 +140,18 @@ class Projector:
 def _no_tool(offered: object) -> str | None:
     """Why something offered as a tool is none at all."""
     if not isinstance(offered, Tool):
-        return f"is a {type(offered).__name__}, not a tool; decorate a function with @tool"
+        return f"is a {type(offered).__name__}, not a tool; {_mend(offered)}"
     name: object = offered.name
     return None if isinstance(name, str) else "the name must be text"
+
+
+def _mend(offered: object) -> str:
+    if isinstance(offered, (list, tuple, set, frozenset)):
+        return "spread what it holds into the list: [*tools]"
+    return (
+        "decorate a function with @tool of surface; a framework's own tool becomes one with the function of its "
+        "adapter: catalog_tools(…) of pydantic_ai, langchain_tool(…) of langchain"
+    )
 
 
 def build_catalog(tools: Iterable[Tool | Service], projector: Projector | None = None) -> Catalog:

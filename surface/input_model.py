@@ -77,8 +77,8 @@ class PydanticInput:
         try:
             # As JSON, because that is what a model wrote: dates, bytes and enums arrive as strings.
             written = canonical_bytes(arguments)
-        except (ValueError, TypeError, RecursionError):
-            raise InputRejectedError([Violation(path="", problem="must be a JSON object")]) from None
+        except (ValueError, TypeError, RecursionError) as error:
+            raise InputRejectedError([Violation(path="", problem=_no_json(error))]) from None
         if deeper_than(arguments, AMBIGUOUS_DEPTH) and _has_ambiguous_union(self.json_schema):
             told = f"nest deeper than {AMBIGUOUS_DEPTH} levels, which a union without a discriminator may not"
             raise InputRejectedError([Violation(path="", problem=told)])
@@ -94,6 +94,19 @@ class PydanticInput:
                 )
                 for detail in error.errors(include_url=False, include_context=True, include_input=False)
             ) from None
+
+
+def _no_json(error: Exception) -> str:
+    """What keeps arguments from being JSON, without a value."""
+    match error:
+        case UnicodeEncodeError():
+            return "hold text that is no Unicode (a lone surrogate)"
+        case RecursionError():
+            return "nest too deep"
+        case ValueError():
+            return "hold a number that JSON cannot (NaN or an infinity), or themselves"
+        case _:
+            return "must be a JSON object"
 
 
 def deeper_than(value: Any, levels: int) -> bool:
@@ -135,6 +148,7 @@ def shown_path(path: Sequence[str | int], declared: frozenset[str]) -> str:
 # Pydantic's error types whose constraint is worth saying; the words are ours, the numbers are the schema's.
 _WORDS: Mapping[str, str] = {
     "missing": "is required",
+    "blank": "must not be blank",
     "extra_forbidden": "holds a field that is not known here",
     "json_invalid": "must be valid JSON",
     "model_type": "must be an object",

@@ -303,6 +303,9 @@ class ReceiptSigner:
     """Signs with the first key and accepts any of them, so keys rotate without losing a run."""
 
     def __init__(self, keys: Sequence[SigningKey]) -> None:
+        given: object = keys
+        if not isinstance(given, Sequence) or not all(isinstance(key, SigningKey) for key in given):
+            raise ConfigurationError('signer: needs a list of keys: [SigningKey(id="…", secret=b"…")]')
         if not keys or len({key.id for key in keys}) != len(keys):
             raise ConfigurationError("signer: needs at least one key, and no key id twice")
         self._keys = tuple(keys)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from surface.catalog import Catalog, ManifestEntry, Projector, try_catalog
 from surface.catalog_rules import shown
-from surface.errors import CatalogError, Fault, UnknownSurfaceError
+from surface.errors import CatalogError, ConfigurationError, Fault, UnknownSurfaceError
 from surface.identity import is_key, is_tool_name
 from surface.limits import Limits
 from surface.search_tool import search_entry
@@ -62,7 +62,12 @@ class SurfaceRegistry:
     limits: Limits
 
     def surface(self, key: str) -> CheckedSurface:
-        """The surface of a key; raises UnknownSurfaceError, naming the keys there are."""
+        """The surface of a key; raises UnknownSurfaceError with the keys there are, ConfigurationError for no text."""
+        given: object = key
+        if type(given) is not str:
+            raise ConfigurationError(
+                f"surface: needs the key of a surface as text, not {type(given).__name__}; a callable has to return it"
+            )
         try:
             return self.surfaces[key]
         except KeyError:

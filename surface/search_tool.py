@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from surface.catalog import Catalog, ManifestEntry
 from surface.input_model import PydanticInput
@@ -29,7 +30,7 @@ class SearchInput(BaseModel):
     @classmethod
     def _not_blank(cls, query: str) -> str:
         if not query.strip():
-            raise ValueError("blank")
+            raise PydanticCustomError("blank", "must not be blank")
         return query
 
 

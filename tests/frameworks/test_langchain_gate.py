@@ -146,7 +146,9 @@ async def test_a_tool_that_the_agent_has_beside_the_catalog_and_in_it_is_refused
         with pytest.raises(ConfigurationError, match=r"^tools: look stand in the catalog and among the agent's own"):
             await agent_of([look], beside=[beside]).ask(["Done."], how)
     named_as_search = lc_tool(SEARCH, description="Looks elsewhere.")(lambda query: query)
-    with pytest.raises(ConfigurationError, match=rf"^tools: {SEARCH} stand in the catalog"):
+    with pytest.raises(
+        ConfigurationError, match=rf"^tools: {SEARCH} is the name of the search tool.*rename.*search_tool="
+    ):
         await agent_of([look], beside=[named_as_search]).ask(["Done."], how)
     agent = agent_of([look], beside=[pay])
     await agent.ask(["Done."], how)

@@ -218,3 +218,16 @@ def test_property_names_are_found_at_any_depth() -> None:
 
 def test_a_path_shows_positions_and_declared_names_only() -> None:
     assert shown_path(["a", 3, "secret"], frozenset({"a"})) == "a.3.*"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (float("nan"), "hold a number that JSON cannot (NaN or an infinity), or themselves"),
+        (float("inf"), "hold a number that JSON cannot (NaN or an infinity), or themselves"),
+        ("\ud800", "hold text that is no Unicode (a lone surrogate)"),
+        (object(), "must be a JSON object"),
+    ],
+)
+def test_arguments_that_json_cannot_hold_are_told_why(value: Any, told: str) -> None:
+    assert violations_of({"word": value}, Order) == [("", told)]

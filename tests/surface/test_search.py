@@ -108,8 +108,8 @@ async def test_a_query_that_is_no_unicode_never_breaks_a_run(query: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"query": ""}, "query: is not valid"),
-        ({"query": " \t\n\u3000"}, "query: is not valid"),
+        ({"query": ""}, "query: must not be blank"),
+        ({"query": " \t\n\u3000"}, "query: must not be blank"),
         ({}, "query: is required"),
         ({"query": None}, "query: must be a string"),
         ({"query": 7}, "query: must be a string"),

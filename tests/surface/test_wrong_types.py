@@ -40,6 +40,8 @@ def surface_of(**given: Any) -> Any:
     ("given", "told"),
     [
         ({"tools": [forgotten]}, "decorate a function with @tool"),
+        ({"tools": [forgotten]}, "catalog_tools(…) of pydantic_ai, langchain_tool(…) of langchain"),
+        ({"tools": [[make_tool("one")]]}, "tools.0: is a list, not a tool; spread what it holds into the list"),
         ({"tools": [make_tool("one"), None]}, "tools.1: is a NoneType, not a tool"),
         ({"tools": "one"}, "tools: needs a list of tools and services"),
         ({"tools": forgotten}, "tools: needs a list of tools and services"),
@@ -140,3 +142,16 @@ def test_a_decorated_function_can_still_be_called_as_before() -> None:
 def test_only_a_function_of_ones_own_can_be_decorated(offered: Any) -> None:
     with pytest.raises(ConfigurationError):
         tool(offered)
+
+
+@pytest.mark.parametrize("key", [None, 5, ["reader"]])
+def test_a_surface_key_that_is_no_text_is_refused_where_it_enters(key: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^surface: needs the key of a surface as text, not"):
+        surface_of().mount(run_id="run", surface=key)
+
+
+@pytest.mark.parametrize("keys", [{"k": b"x" * 32}, [b"x" * 32], "k", None])
+def test_a_signer_of_anything_but_keys_is_refused_and_no_secret_is_shown(keys: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^signer: needs a list of keys: \[SigningKey") as raised:
+        ReceiptSigner(keys)
+    assert "xxx" not in str(raised.value)

@@ -43,8 +43,14 @@ def _arranged(step: PreparedStep, run: MountedRun, offered: Sequence[Any]) -> li
         for name, closed in zip(step.names, step.tools, strict=True)
     ]
     others = [each for each in offered if not isinstance(each, ClosedTool)]
-    ours = {*tools, run.surface.search.name}
-    clashing = sorted(ours.intersection(name for each in others if (name := _name_of(each)) is not None))
+    named = {name for each in others if (name := _name_of(each)) is not None}
+    search = run.surface.search.name
+    if search in named:
+        raise ConfigurationError(
+            f"tools: {shown(search)} is the name of the search tool and of a tool of the agent's own; rename that "
+            "one, or give create_deferred_agent_tool_surface another search_tool="
+        )
+    clashing = sorted(named.intersection(tools))
     if clashing:
         raise ConfigurationError(
             f"tools: {', '.join(map(shown, clashing))} stand in the catalog and among the agent's own tools, which run "

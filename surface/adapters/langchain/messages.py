@@ -118,7 +118,9 @@ def latest_of(messages: Sequence[Any], call_id: str | None) -> AIMessage | ToolM
 def turn_of(messages: Sequence[Any], call_id: str | None) -> int:
     """Where the last message stands that holds the call; raises TranscriptError where there is none."""
     for at in range(len(messages) - 1, -1, -1):
-        if holds(messages[at], call_id):
+        message = messages[at]
+        if holds(message, call_id):
+            _calls(message, at)  # what is wrong with the turn is told with its place among all messages
             return at
     raise TranscriptError("messages: the state holds no AIMessage with the call that is to be answered")
 

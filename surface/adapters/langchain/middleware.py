@@ -89,6 +89,17 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         no such surface.
         """
         super().__init__()
+        made: object = controller
+        if not isinstance(made, DeferredAgentToolSurface):
+            raise ConfigurationError(
+                f"controller: needs what create_deferred_agent_tool_surface returns, not {type(made).__name__}"
+            )
+        if not isinstance(surface, str) and not callable(surface):
+            raise ConfigurationError("surface: needs the key of a surface, or a callable that gives it for a runtime")
+        if run_id is not None and not callable(run_id):
+            raise ConfigurationError(
+                "run_id: needs a callable that gives the run's id for a runtime, not the id itself"
+            )
         if not isinstance(controller.dialect, LangChainMessages):
             raise ConfigurationError(
                 f"controller: speaks {controller.dialect.name}; make it with dialect=LANGCHAIN_MESSAGES"

@@ -125,6 +125,14 @@ class DeferredTools(AbstractCapability[Any]):
         run; `pins` are names, or what gives them for a step from (deps, transcript); `journal` is how a durable engine
         records a piece of work. Raises ConfigurationError where the controller has another dialect than `PYDANTIC_AI`.
         """
+        made: object = controller
+        if not isinstance(made, DeferredAgentToolSurface):
+            raise ConfigurationError(
+                f"controller: needs what create_deferred_agent_tool_surface returns, not {type(made).__name__}"
+            )
+        for name, given in (("surface", surface), ("run_id", run_id)):
+            if not isinstance(given, str) and not callable(given):
+                raise ConfigurationError(f"{name}: needs text, or a callable that gives it for a RunContext")
         if controller.dialect.name != PYDANTIC_AI.name:
             raise ConfigurationError("controller: make it with dialect=PYDANTIC_AI")
         self.search_tool = next(iter(controller.registry.surfaces.values())).search.name

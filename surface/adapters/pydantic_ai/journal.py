@@ -39,6 +39,7 @@ ON_PURPOSE: Mapping[type[Exception], str] = {
     ToolFailed: "TOOL_FAILED",
 }
 """What pydantic-ai's tools raise to steer a run, and what the evidence calls it."""
+_FIELDS = {"call", "tool", "arguments", "approval"}
 _BY_NAME = {each.__name__: each for each in ON_PURPOSE}
 
 
@@ -124,7 +125,7 @@ class RunJournal:
                 made.append(json.dumps({**tie, **_written(outcome, call.tool, call.id)}))
                 return made[0]
 
-            record = json.loads(await self.journal(f"toolsurface.call:{name}", recorded))
+            record = _parsed(await self.journal(f"toolsurface.call:{name}", recorded))
         _tied(record["call"], call.id)
         if (record["tool"], record["arguments"]) != (call.tool, call.arguments):
             raise ConfigurationError(
@@ -158,10 +159,29 @@ def _class_of(value: Any) -> str:
     return type(value).__qualname__
 
 
-def _tied(found: str, call_id: str) -> None:
+def _parsed(text: object) -> Mapping[str, Any]:
+    """The record in a journal's text; raises ConfigurationError, which never quotes it."""
+    try:
+        record = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or not record.keys() >= _FIELDS or not record.keys() & {"raised", "messages"}:
+        raise ConfigurationError(
+            f"journal: gave {type(text).__name__ if not isinstance(text, str) else 'a text'} that is no record; let it "
+            "return the text that the work gave, as it was, or the one recorded under that name"
+        )
+    return record
+
+
+def _tied(found: object, call_id: str) -> None:
+    if not isinstance(found, str):
+        raise ConfigurationError(
+            f"journal: gave {type(found).__name__}; let it return the text that the work gave, or the one recorded "
+            "under that name"
+        )
     if found != call_id:
         raise ConfigurationError(
-            f"journal: gave the record of call {found} for call {call_id}; let it give what it recorded under the "
+            f"journal: gave another record than that of call {call_id}; let it give what it recorded under the "
             "same name, and let the work of a turn begin in the same order again"
         )
 

@@ -64,6 +64,7 @@ def catalog_tools(
     `read_only` and `idempotent` name those that a restart may run again (MNT-9). Raises ConfigurationError where one of
     these names is none of the tools, two tools have one name, or something else is offered than a tool.
     """
+    _require_names(read_only, idempotent)
     written: list[tuple[PydanticAITool[Any], FunctionToolset[Any] | None]] = []
     for each in tools:
         if isinstance(each, FunctionToolset):
@@ -98,7 +99,15 @@ async def listed_tools(
     """The same for any toolset, asked once what it offers; what it does not offer in a step cannot be called in it.
 
     Unlike a function toolset, it is asked for all its tools in every step, because only it knows which there are.
+    Raises ConfigurationError as `catalog_tools` does.
     """
+    _require_names(read_only, idempotent)
+    given: object = toolset
+    if not isinstance(given, AbstractToolset):
+        raise ConfigurationError(
+            f"toolset: needs a toolset of pydantic-ai, not {type(given).__name__}; for functions and Tool objects: "
+            "catalog_tools(…)"
+        )
     context = RunContext(deps=deps, model=TestModel(), usage=RunUsage())
     async with toolset:
         offered = await toolset.get_tools(context)
@@ -123,6 +132,12 @@ def _tool(
         idempotent=definition.name in idempotent,
         framework=PYDANTIC_AI.name,
     )
+
+
+def _require_names(read_only: object, idempotent: object) -> None:
+    for field, names in (("read_only", read_only), ("idempotent", idempotent)):
+        if isinstance(names, str | bytes) or not isinstance(names, Collection):
+            raise ConfigurationError(f'{field}: needs a list of names, such as ["look_up"], not {type(names).__name__}')
 
 
 def _checked(made: list[Tool], read_only: Collection[str], idempotent: Collection[str]) -> list[Tool]:

@@ -1,0 +1,61 @@
+"""What the functions of the pydantic-ai adapter refuse, naming the field and the fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from surface import ConfigurationError
+from surface.adapters.pydantic_ai import DeferredTools, catalog_tools, listed_tools
+from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, close_account
+
+
+@pytest.mark.parametrize("field", ["read_only", "idempotent"])
+def test_names_that_are_one_string_are_refused(field: str) -> None:
+    names: Any = {field: "close_account"}
+    with pytest.raises(ConfigurationError, match=f"^{field}: needs a list of names"):
+        catalog_tools(close_account, **names)
+
+
+async def test_a_function_is_no_toolset_to_list() -> None:
+    function: Any = close_account
+    with pytest.raises(ConfigurationError, match=r"^toolset: needs a toolset.*catalog_tools"):
+        await listed_tools(function)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"controller": None}, "^controller: needs what create_deferred_agent_tool_surface returns, not NoneType"),
+        ({"surface": None}, "^surface: needs text, or a callable"),
+        ({"run_id": 5}, "^run_id: needs text, or a callable"),
+    ],
+)
+def test_a_wrong_argument_is_refused_naming_the_field(given: dict[str, Any], told: str) -> None:
+    controller = Bench(close_account).deferred.toolset.controller
+    whole: dict[str, Any] = {"controller": controller, "surface": "desk", "run_id": "run", **given}
+    with pytest.raises(ConfigurationError, match=told):
+        DeferredTools(whole.pop("controller"), **whole)
+
+
+@pytest.mark.parametrize("text", [None, 5, "hunter2", '"hunter2"', "{}", '{"call": "hunter2"}'])
+async def test_a_journal_that_gives_no_record_is_refused_without_a_word_of_it(text: Any) -> None:
+    async def journal(_name: str, _work: Any) -> Any:
+        return text
+
+    with pytest.raises(ConfigurationError, match=r"^journal: gave") as raised:
+        await Bench(close_account, journal=journal).run([SEARCH])
+    assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("text", [None, "hunter2"])
+async def test_a_journal_that_gives_no_mark_of_a_call_is_refused_without_a_word_of_it(text: Any) -> None:
+    async def journal(name: str, work: Any) -> Any:
+        return text if name.startswith("toolsurface.begun:") else await work()
+
+    bench = Bench(close_account, journal=journal)
+    with pytest.raises(ConfigurationError, match=r"^journal: gave") as raised:
+        await bench.run([SEARCH], [("close_account", {})])
+    assert "hunter2" not in str(raised.value)
+    assert bench.desk.did == []
