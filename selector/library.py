@@ -10,8 +10,10 @@ Rules kept here:
    a version whose opening fails in a way that nobody foresaw: it stops no other application.
 4. Where nothing was in force before, the good surfaces of such a release serve and the bad ones are refused by name:
    nothing is replaced, so nothing is mixed, and a replica that restarts during a bad deploy still answers.
-5. The version that was replaced keeps answering agents of the previous deploy, which ask by their catalog's digest.
-6. A store that cannot be read, or that has forgotten an application, changes nothing; `unreadable` says so. Until one
+5. An active version that left memory and cannot be opened again stays active, is refused by name until somebody asks it
+   with more luck, and is in no other version's way.
+6. The version that was replaced keeps answering agents of the previous deploy, which ask by their catalog's digest.
+7. A store that cannot be read, or that has forgotten an application, changes nothing; `unreadable` says so. Until one
    look has seen all of it, nobody knows what there is: then no surface is unknown, and what is not open is unusable.
 
 Not done here: ranking (`service.py`), what is in memory (`open_versions.py`), writing anything to the store (the
@@ -32,7 +34,7 @@ from indexer.errors import ArtefactError, IndexerError, StoreUnavailableError
 from indexer.index import SurfaceIndex
 from indexer.ports import ArtefactStore
 from indexer.release import Release
-from selector.errors import ModelMismatchError, SelectorError
+from selector.errors import FailedBeforeError, ModelMismatchError, SelectorError
 from selector.following import follow
 from selector.open_versions import OpenVersions, Residency
 from selector.refusals import in_words, refusal_of
@@ -48,6 +50,7 @@ from selector.served import (
     news,
     news_of_store,
     switched,
+    with_unopened,
 )
 from surface.errors import RankerUnavailable
 
@@ -92,7 +95,8 @@ class Library:
         self._open = OpenVersions(
             load=self._loaded, open_artefact=open_artefact, weigh=weigh, budget=budget, loader=loader
         )
-        self._served = NOTHING
+        self._served = self._told = NOTHING
+        self._unopened: dict[VersionKey, Refusal] = {}
         self._unreadable: Mapping[str, str] = MappingProxyType({})
         self._refreshes = 0
         self._start: Start = "loading"
@@ -105,7 +109,8 @@ class Library:
     @property
     def served(self) -> Served:
         """What is served now; a snapshot that never changes."""
-        return self._served
+        unopened = self._unopened.copy()
+        return with_unopened(self._served, unopened) if unopened else self._served
 
     @property
     def unreadable(self) -> Mapping[str, str]:
@@ -150,11 +155,19 @@ class Library:
         return active
 
     async def opened(self, version: ServedVersion) -> SurfaceIndex:
-        """See `selector.ports.Indexes`."""
+        """See `selector.ports.Indexes`; raises what nobody foresaw as it is, once."""
         try:
-            return await self._open.opened(version.key)
-        except (IndexerError, SelectorError):
+            index = await self._open.opened(version.key)
+        except FailedBeforeError:
             raise RankerUnavailable("index_unusable") from None
+        except Exception as error:
+            self._unopened[version.key] = refusal_of(error, surface=version.key.surface)
+            if isinstance(error, (IndexerError, SelectorError)):
+                raise RankerUnavailable("index_unusable") from None
+            raise
+        if self._unopened:
+            self._unopened.pop(version.key, None)
+        return index
 
     def refresh(self) -> tuple[Change, ...]:
         """Brings what is served in line with the store; blocks for as long as reading takes.
@@ -179,7 +192,9 @@ class Library:
                 else:
                     self._switch(application, release)
             self._let_go(before)
-            changes = [*news_of_store(self._unreadable, unreadable), *news(before, self._served)]
+            told = self.served
+            changes = [*news_of_store(self._unreadable, unreadable), *news(self._told, told)]
+            self._told = told
             self._unreadable = MappingProxyType(unreadable)
             if self._start != "over":
                 self._start = "store_unavailable" if self._away else "over"
@@ -270,6 +285,9 @@ class Library:
     def _let_go(self, before: Served) -> None:
         """Keeps in memory only what is served or waits to be; memory that became free goes back to the system."""
         served = _keys(self._served)
+        for key in list(self._unopened):
+            if key not in served:
+                self._unopened.pop(key, None)
         waiting = {version.key for attempt in self._attempts.values() for version in attempt.good.values()}
         just_replaced = _keys(before, "active") - _keys(self._served, "active")
         if self._open.keep_only(served | waiting, idle=just_replaced):

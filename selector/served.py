@@ -6,7 +6,7 @@ Not done here: reading a store (`library.py`), keeping indexes in memory (`open_
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
@@ -108,6 +108,17 @@ def switched(
         replaced=MappingProxyType(replaced),
         refused=MappingProxyType(dict(refused)),
     )
+
+
+def with_unopened(served: Served, unopened: Mapping[VersionKey, Refusal]) -> Served:
+    """The same, with each active version that could not be opened again when it was last asked among the refused."""
+    told = dict(served)
+    for key, refusal in unopened.items():
+        now = told.get(key.application)
+        active = now.active.get(key.surface) if now is not None else None
+        if now is not None and active is not None and active.key == key and key.surface not in now.refused:
+            told[key.application] = replace(now, refused=MappingProxyType({**now.refused, key.surface: refusal}))
+    return MappingProxyType(told)
 
 
 def news_of_store(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[Change]:
