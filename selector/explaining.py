@@ -3,8 +3,8 @@
 Rules kept here:
 
 1. The ranking is made by `answering.Answering`, never by a second rule; the query is embedded once for all of it.
-2. An explanation costs several rankings and is for a person: no more than `MAX_WAITING` are in hand at once, and one
-   more is refused. They share the threads with rankings, and take none of their places in the queue.
+2. An explanation costs several rankings and is for a person: no more than `MAX_WAITING` of one asker are in hand at
+   once, and one more is refused. They share the threads with rankings, and take none of their places in the queue.
 3. One that nobody waits for any more stops before its next stage, and keeps its place until its thread is done with it.
 
 Not done here: HTTP, caches, what a reason looks like (`explanation.py`).

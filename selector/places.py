@@ -1,13 +1,19 @@
-"""A bounded number of places for work that threads do, and how such work is waited for."""
+"""A bounded number of places for work that threads do, and how such work is waited for.
+
+Whoever floods them takes none from the others: where all are taken, who has fewer than a fair share still finds some
+beyond them, up to as many again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from threading import Event, Lock
 from typing import TypeVar
 
+from selector.fair_threads import asker
 from surface.errors import RankerUnavailable
 
 T = TypeVar("T")
@@ -20,6 +26,8 @@ class Places:
         self._most = most
         self._lock = Lock()
         self._taken = 0
+        self._of: Counter[str] = Counter()
+        """By asker, those that have any."""
 
     @property
     def taken(self) -> int:
@@ -27,20 +35,31 @@ class Places:
         return self._taken
 
     def take(self, count: int = 1) -> Callable[[], None]:
-        """Takes places, and gives what gives them back.
+        """Takes places for the asker of this moment, and gives what gives them back.
 
-        Work that is alone is never too long. Raises RankerUnavailable: `overloaded`.
+        Work that is alone is never too long, nor is an asker's only one as long as there is room for it beyond the
+        others'. Raises RankerUnavailable: `overloaded`.
         """
+        whose = asker()
         with self._lock:
-            if self._taken and self._taken + count > self._most:
+            if self._taken and self._taken + count > self._most and not self._is_due(whose, count):
                 raise RankerUnavailable("overloaded")
             self._taken += count
+            self._of[whose] += count
 
         def give_back() -> None:
             with self._lock:
                 self._taken -= count
+                self._of[whose] -= count
+                if not self._of[whose]:
+                    del self._of[whose]
 
         return give_back
+
+    def _is_due(self, whose: str, count: int) -> bool:
+        own = self._of.get(whose, 0)
+        share = self._most // (len(self._of) + (not own))
+        return self._taken + count <= 2 * self._most and (not own or own + count <= share)
 
 
 async def in_a_thread(executor: Executor, work: Callable[[Callable[[], bool]], T], *, ended: Callable[[], None]) -> T:

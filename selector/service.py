@@ -4,9 +4,10 @@ Rules kept here:
 
 1. Everything that computes runs in the executor; the event loop only waits. No more requests wait than `max_waiting`:
    one more is refused at once, so that its asker can fall back instead of queueing. Who waits for a version to be
-   loaded stands in no queue but that version's, which is as long.
+   loaded stands in no queue but that version's, which is as long. One asker's flood takes no places from the others
+   (`places.py`), and in the executor that they share not their turn (`fair_threads.py`).
 2. A request is answered on one version from beginning to end, whatever is swapped meanwhile.
-3. The same query on the same version is computed once at a time, and remembered where there is a cache.
+3. The same query of one asker on the same version is computed once at a time, and remembered where there is a cache.
 4. A request that is cancelled leaves the queue if it stands in it, and stops before its next stage if it does not.
 
 Not done here: HTTP, deadlines and fallbacks (the search's), what is computed (`answering.py`), loading indexes
@@ -16,7 +17,6 @@ Not done here: HTTP, deadlines and fallbacks (the search's), what is computed (`
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from indexer.index import SurfaceIndex
 from models.embedder import Embedder
 from selector.abstaining import STRICTNESS
 from selector.answering import Answering, Around, nothing_around
+from selector.fair_threads import asker
 from selector.places import Places, in_a_thread
 from selector.ports import Indexes, RankingCache
 from selector.ranking import Leg
@@ -97,7 +98,7 @@ class Selector:
         self._cache = cache
         self._keys = Keys(secret=_ONE_PROCESS if cache_key is None else cache_key, leg=leg, strictness=strictness)
         self._flights: SingleFlight[Ranking] = SingleFlight()
-        self._opening: Counter[VersionKey] = Counter()
+        self._opening: dict[VersionKey, Places] = {}
         self._places = Places(max_waiting)
         self._computed = self._hits = self._overloaded = self._abandoned = 0
 
@@ -128,7 +129,9 @@ class Selector:
         key = self._keys.of(version.version, asked)
         (ranking,) = await self._remembered([key])
         if ranking is None:
-            ranking = await self._flights.run(key, lambda: self._one(version, asked, key))
+            # Of another asker's it would stand in that one's queue.
+            flight = key + asker().encode("utf-8", "surrogatepass")
+            ranking = await self._flights.run(flight, lambda: self._one(version, asked, key))
         return _reply(version, ranking)
 
     async def rank_many(self, requests: Sequence[RankRequest]) -> tuple[RankReply, ...]:
@@ -184,16 +187,18 @@ class Selector:
 
     async def _opened(self, version: ServedVersion) -> SurfaceIndex:
         """The index; of those that wait for one version to be loaded there are no more than `max_waiting`."""
-        if self._opening[version.key] >= self._max_waiting:
+        places = self._opening.setdefault(version.key, Places(self._max_waiting))
+        try:
+            give_back = places.take()
+        except RankerUnavailable:
             self._overloaded += 1
-            raise RankerUnavailable("overloaded")
-        self._opening[version.key] += 1
+            raise
         try:
             return await self._indexes.opened(version)
         finally:
-            self._opening[version.key] -= 1
-            if not self._opening[version.key]:
-                del self._opening[version.key]
+            give_back()
+            if not places.taken:
+                self._opening.pop(version.key, None)
 
 
 def _reply(version: ServedVersion, ranking: Ranking) -> RankReply:

@@ -7,7 +7,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ class Bare:
         self._model = default_embedder(threads=usable_cores())
         library = library_over(DirectoryStore(store), self._model)
         self._index = asyncio.run(library.opened(library.find(APPLICATION, SURFACE, None)))
-        self._threads: ThreadPoolExecutor = ranking_threads(None)
+        self._threads: Executor = ranking_threads(None)
         self._selector = Selector(indexes=library, embedder=self._model, executor=self._threads, strictness=0.0)
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from selector.access import EVERYTHING, MAX_SECRET_CHARACTERS, Grant
 from selector.adapters.problems import problem, problem_of
 from selector.adapters.rates import Rates
+from selector.fair_threads import asked_by
 
 Access: TypeAlias = Callable[[str], Grant | None]
 """What a secret allows; None for one that nobody issued. Raises nothing, whatever the text."""
@@ -60,7 +61,8 @@ class Door:
             except HTTPException as error:
                 await problem_of(error)(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+        with asked_by("" if caller is None else caller.id):
+            await self._app(scope, receive, send)
 
 
 def caller_of(request: Request) -> Grant | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, closing, nullcontext
 from math import inf
 from pathlib import Path
@@ -19,6 +19,7 @@ from models.errors import ModelError
 from selector.abstaining import STRICTNESS
 from selector.adapters.native_memory import trim
 from selector.errors import SelectorError
+from selector.fair_threads import FairThreads
 from selector.library import Library
 from selector.served import Change
 from surface.adapters.command_line import say
@@ -69,9 +70,9 @@ def vectors_in(file: Path | None) -> AbstractContextManager[VectorCache | None]:
     return nullcontext() if file is None else closing(VectorFile(file, tell=say))
 
 
-def ranking_threads(threads: int | None) -> ThreadPoolExecutor:
+def ranking_threads(threads: int | None) -> FairThreads:
     """The threads that rank: as many as queries are embedded at once, so that none waits for another in the middle."""
-    return ThreadPoolExecutor(threads or min(usable_cores(), MOST_DEFAULT_THREADS), thread_name_prefix="rank")
+    return FairThreads(threads or min(usable_cores(), MOST_DEFAULT_THREADS), name="rank")
 
 
 def add_strictness(parser: argparse._ActionsContainer) -> None:

@@ -14,7 +14,6 @@ from models.adapters.model_arguments import add_model
 from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import MOST_CONNECTIONS, address, bind, serve
-from selector.adapters.loading_thread import LoadingThread
 from selector.adapters.logs import FORMATS, log_to_stderr
 from selector.adapters.metrics import Metrics, Watched
 from selector.adapters.routes import console
@@ -28,6 +27,7 @@ from selector.commands.memory import add_memory
 from selector.commands.observing import add_metrics_port, scraped
 from selector.commands.opening import FAILURES, add_strictness, library_of, positive, ranking_threads, told
 from selector.explaining import Explainer
+from selector.fair_threads import FairThreads
 from selector.library import Library
 from selector.served import Change
 from selector.service import Selector
@@ -88,7 +88,7 @@ def _serve(arguments: argparse.Namespace) -> None:
         reason = error.strerror or "cannot be listened on"
         raise CommandFailedError(f"--host {arguments.host} --port {arguments.port}: {reason}") from error
     metrics = Metrics()
-    loader = LoadingThread()
+    loader = FairThreads(1, name="load")
     with (
         bound,
         scraped(arguments, metrics.registry),
