@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import signature
 from typing import Any
 
 import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import tool as lc_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from pydantic import ValidationError
 
@@ -169,6 +171,46 @@ async def test_arguments_that_a_reviewer_put_right_are_those_that_run(how: str, 
     assert last(messages).text.endswith("paid 7")
     assert desk.told() == [("pay", "ok")]
     assert [each.effective_arguments for each in desk.reports] == [{"euros": 7}]
+
+
+class Supplies(AgentMiddleware[Any, Any, Any]):
+    """Brings a tool of its own into the run, as this library does."""
+
+    def __init__(self, brought: Any) -> None:
+        super().__init__()
+        self._brought = brought
+
+    def _offering(self, request: Any) -> Any:
+        return request.override(tools=[*request.tools, self._brought])
+
+    def _supplied(self, request: ToolCallRequest) -> ToolCallRequest:
+        mine = request.tool_call["name"] == self._brought.name
+        return request.override(tool=self._brought) if mine else request
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return handler(self._offering(request))
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return await handler(self._offering(request))
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return handler(self._supplied(request))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return await handler(self._supplied(request))
+
+
+@BOTH
+async def test_edited_arguments_of_a_tool_that_other_middleware_brought_stay_its_own_affair(how: str) -> None:
+    @lc_tool
+    def nobody(what: str) -> str:
+        """Comes with other middleware."""
+        return f"brought {what}"
+
+    desk = Desk(outer=[Supplies(nobody)])
+    messages = await desk.edited(how, call("nobody", what="a bill"), "nobody", {"what": "x"})
+    assert last(messages).text.endswith("brought x")
+    assert desk.told() == []
 
 
 @BOTH

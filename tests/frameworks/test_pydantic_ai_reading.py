@@ -11,7 +11,7 @@ from weakref import ref
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic_ai import RunContext, Tool, ToolReturn
+from pydantic_ai import ModelRequestNode, RunContext, Tool, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     ModelMessage,
@@ -173,6 +173,29 @@ async def test_what_a_step_advertised_may_run_in_it_whatever_is_edited_in_betwee
     result = await bench.run([SEARCH], [("refund", {"amount": 1})])
     assert [part.content for part in returns(result)][1:] == ["refunded 1"]
     assert bench.shown == [["search_tools"], ["search_tools", "refund"], ["search_tools"]]
+
+
+class LosesAnAnswer(AbstractCapability[Desk]):
+    """Takes every receipt and one answer out of the history before the third request."""
+
+    requests = 0
+
+    async def before_node_run(self, ctx: RunContext[Desk], *, node: Any) -> Any:
+        self.requests += isinstance(node, ModelRequestNode)
+        if self.requests == 3 and isinstance(node, ModelRequestNode):
+            for part in (part for message in ctx.messages for part in message.parts):
+                if isinstance(part, ToolReturnPart):
+                    part.metadata = None
+            node.request.parts = node.request.parts[:1]
+        return node
+
+
+@pytest.mark.rule("REP-2", "ACT-1")
+async def test_a_step_that_finds_a_call_open_lets_run_what_the_messages_say_and_not_what_an_earlier_step_did() -> None:
+    bench = Bench(refund, capabilities=[LosesAnAnswer()])
+    await bench.run([SEARCH], [("refund", {"amount": 1}), ("refund", {"amount": 2})], [("refund", {"amount": 3})])
+    assert sorted(bench.desk.did) == ["refund 1 in call-1-0", "refund 2 in call-1-1"]
+    assert bench.outcomes[-1] == ("refund", "INACTIVE")
 
 
 @pytest.mark.parametrize("table", [None, Table()], ids=["alone", "journal"])
