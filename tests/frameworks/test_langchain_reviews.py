@@ -123,6 +123,19 @@ async def test_an_edit_to_what_is_not_active_runs_nothing_and_is_told_so(how: st
     assert desk.agent.model.advertised[-1] == (SEARCH, "own", "look")
 
 
+@BOTH
+async def test_of_the_calls_of_a_turn_each_gets_the_edit_that_is_its_own(how: str) -> None:
+    desk = Desk()
+    written = [call("look", what="one"), call("look", what="two"), call("pay", euros=3)]
+    await desk.agent.ask([[search("look pay")], written, "Done."], how)
+    edits = [("look", {"what": "another"}), ("pay", {"euros": 2}), ("look", {"what": "three"})]
+    decisions = [{"type": "edit", "edited_action": {"name": name, "args": args}} for name, args in edits]
+    messages = await desk.agent.move(Command(resume={"decisions": decisions}), how)
+    assert sorted(desk.ran) == [("look", "another"), ("look", "three"), ("pay", 2)]
+    endings = ["saw another", "paid 2", "saw three"]
+    assert all(each.text.endswith(end) for each, end in zip(answers(messages)[1:], endings, strict=True))
+
+
 @SIDES
 @BOTH
 async def test_an_edit_to_a_tool_beside_the_catalog_runs_that_one_as_without_the_library(how: str, side: str) -> None:

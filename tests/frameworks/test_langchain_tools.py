@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware, ToolRetryMiddleware
-from langchain.agents.middleware.types import AgentState
+from langchain.agents.middleware.types import AgentMiddleware, AgentState
 from langchain.tools import InjectedState, InjectedStore, InjectedToolCallId, ToolException, ToolRuntime
 from langchain.tools import tool as lc_tool
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel, Field
@@ -22,6 +23,7 @@ from surface import CallReport, ConfigurationError, DialectError, Evidence, Hook
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, langchain_tool
 from surface.evidence import CallEvidence
+from surface.search_tool import DEFAULT_NAME as SEARCH
 from tests.frameworks.langchain_agents import Agent, Turns, agent_of, answers, call, last, search
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
@@ -37,9 +39,11 @@ class Heard(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self.tools: list[str] = []
+        self.described: dict[str, str] = {}
 
     def on_tool_start(self, serialized: dict[str, Any], input_str: str, **_: Any) -> None:
         self.tools.append(serialized["name"])
+        self.described[serialized["name"]] = serialized["description"]
 
 
 @BOTH
@@ -160,7 +164,43 @@ async def test_retries_and_callbacks_work_and_the_hooks_see_every_try_that_the_g
     messages = await agent.ask(turns, how, config={"callbacks": [heard]})
     assert {message.text for message in answers(messages)[1:]} == {"through", "done"}
     assert sorted(heard.tools) == ["flaky", "flaky", "flaky", "search_tools", "steady"]
+    assert (heard.described["flaky"], heard.described["steady"]) == ("Fails twice.", "Does it.")
     assert len(reports) == (2 if inner else 4)
+
+
+class Rewrites(AgentMiddleware[Any, Any, Any]):
+    """Puts other arguments into every call behind the gate."""
+
+    def _rewritten(self, request: ToolCallRequest) -> ToolCallRequest:
+        return request.override(tool_call={**request.tool_call, "args": {"query": "saw", "what": "that"}})
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return handler(self._rewritten(request))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return await handler(self._rewritten(request))
+
+
+@pytest.mark.rule("ACT-1", "SRC-1")
+@BOTH
+async def test_middleware_behind_the_gate_changes_the_arguments_of_tools_and_those_of_no_search(how: str) -> None:
+    @lc_tool
+    def look(what: str) -> str:
+        """Looks."""
+        return f"saw {what}"
+
+    @tool
+    def watch(what: str) -> str:
+        """Watches."""
+        return f"watched {what}"
+
+    agent = agent_of([look, watch], after=[Rewrites()])
+    turns: Turns = [[search("look watch")], [call("look", what="this"), call("watch", what="this")], "Done."]
+    found, *told = answers(await agent.ask(turns, how))
+    # What a search selected is what the messages say that it was asked for.
+    assert '"selected"' in found.text
+    assert agent.model.advertised[1] == (SEARCH, "look", "watch")
+    assert [each.text for each in told] == ["saw that", "watched that"]
 
 
 @BOTH
