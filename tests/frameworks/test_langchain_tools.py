@@ -172,7 +172,9 @@ class Rewrites(AgentMiddleware[Any, Any, Any]):
     """Puts other arguments into every call behind the gate."""
 
     def _rewritten(self, request: ToolCallRequest) -> ToolCallRequest:
-        return request.override(tool_call={**request.tool_call, "args": {"query": "saw", "what": "that"}})
+        asked = request.tool_call
+        made = {"query": "nothing"} if asked["name"] == SEARCH else {"what": "that"}
+        return request.override(tool_call={**asked, "args": made})
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
         return handler(self._rewritten(request))
