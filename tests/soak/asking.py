@@ -1,11 +1,6 @@
-"""The askers of a soak, and what each answer is held to.
+"""The askers of a soak: any open replica, surface after surface, known queries and new ones, alone and in batches.
 
-1. All names of an answer are of one deploy, and its version is the one that this deploy gave this surface.
-2. What one asker sees of one process never goes back to an earlier deploy, whichever surfaces it asks in turn: the
-   surfaces of a release switch together. (Every deploy is a new one, and none is rolled back.)
-3. A deploy is served everywhere within `LATE_S` of its activation, while the store can be read.
-4. Statuses: 200; 404 for a surface that does not exist; 503 only with a Retry-After. A connection may break only to a
-   process that is being killed.
+What they are answered is kept, and judged at the end (`judging.py`), when every deploy and every outage is known.
 """
 
 from __future__ import annotations
@@ -13,107 +8,92 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 import httpx2
 
-from tests.soak.catalogs import APPLICATION, SURFACES, Deployed, number_of
+from tests.soak.catalogs import APPLICATION, SURFACES
+from tests.soak.history import History
+from tests.soak.judging import NOWHERE, Answer, Reply
 from tests.soak.replica import Replica
 
-LATE_S = 20.0
+MOST_QUERIES: Final = 8
+"""In one batch: the askers by default hold 48 queries at most, and the queue of a replica takes 64."""
 _QUERIES = ("delete a file", "send an invoice to a customer", "the weather in Paris", "copy this, then translate it")
+_NOWHERE_SHARE, _BATCH_SHARE, _HELD_SHARE = 0.02, 0.2, 0.1
 
 
 @dataclass(slots=True, kw_only=True)
-class Findings:
-    """What was seen."""
+class Asker:
+    """One of them: asks the next thing when it is answered."""
 
-    deploys: dict[int, Deployed] = field(default_factory=dict)
-    fresh_from: dict[int, float] = field(default_factory=dict)
-    """By deploy: from when on an earlier one is too old, in monotonic seconds."""
-    statuses: Counter[str] = field(default_factory=Counter)
-    took: list[float] = field(default_factory=list)
-    faults: Counter[str] = field(default_factory=Counter)
+    number: int
+    replicas: list[Replica]
+    history: History
+    http: httpx2.AsyncClient
+    drawn: random.Random
+    answers: list[Answer] = field(default_factory=list)
 
-    def fault(self, what: str) -> None:
-        """Counts something that must not be."""
-        self.faults[what] += 1
+    async def ask_until(self, stop: asyncio.Event) -> None:
+        """Asks and asks."""
+        asked = 0
+        while not stop.is_set():
+            open_now = [replica for replica in self.replicas if replica.open]
+            if not open_now:
+                await asyncio.sleep(0.05)
+                continue
+            asked += 1
+            surface = NOWHERE if self.drawn.random() < _NOWHERE_SHARE else SURFACES[asked % len(SURFACES)]
+            self.answers.append(await self._ask(self.drawn.choice(open_now), surface))
+
+    async def _ask(self, replica: Replica, surface: str) -> Answer:
+        queries, body = self._body(surface)
+        held = self._held(surface, body)
+        route = "rank-batch" if "queries" in body else "rank"
+        url = f"{replica.url}/v1/applications/{APPLICATION}/surfaces/{surface}/{route}"
+        life, began = replica.life, time.monotonic()
+        known: dict[str, Any] = {
+            "asker": self.number,
+            "replica": replica.name,
+            "life": life,
+            "surface": surface,
+            "held": held,
+            "queries": queries,
+            "asked": began,
+        }
+        try:
+            response = await self.http.post(url, json=body)
+        except httpx2.HTTPError:
+            return Answer(**known, answered=time.monotonic(), status=0, killed=replica.killed >= life)
+        known |= {"answered": time.monotonic(), "status": response.status_code}
+        content = response.json()
+        if response.status_code != 200:
+            return Answer(**known, code=content["code"], retry_after="retry-after" in response.headers)
+        return Answer(**known, replies=tuple(_reply(each) for each in content.get("replies", [content])))
+
+    def _body(self, surface: str) -> tuple[int, dict[str, Any]]:
+        if surface != NOWHERE and self.drawn.random() < _BATCH_SHARE:
+            queries = [self._query() for _ in range(self.drawn.randint(1, MOST_QUERIES))]
+            return len(queries), {"queries": queries, "limit": 5}
+        return 1, {"query": self._query(), "limit": 5}
+
+    def _query(self) -> str:
+        return self.drawn.choice(_QUERIES) + ("" if self.drawn.random() < 0.5 else f" number {self.drawn.random()}")
+
+    def _held(self, surface: str, body: dict[str, Any]) -> int | None:
+        """Says for some requests that the asker holds the catalog of one of the last two deploys."""
+        if surface == NOWHERE or self.drawn.random() >= _HELD_SHARE:
+            return None
+        deployed = self.drawn.choice(self.history.attempts[-2:]).deployed
+        body["catalog_digest"] = deployed.digests[surface]
+        return deployed.number
 
 
-async def ask_on(
-    replicas: list[Replica], findings: Findings, http: httpx2.AsyncClient, drawn: random.Random, stop: asyncio.Event
-) -> None:
-    """One asker: any open replica, surface after surface, known queries and new ones."""
-    seen: dict[tuple[str, int], int] = {}
-    asked = 0
-    while not stop.is_set():
-        open_now = [replica for replica in replicas if replica.open]
-        if not open_now:
-            await asyncio.sleep(0.05)
-            continue
-        replica = drawn.choice(open_now)
-        asked += 1
-        surface = "nowhere" if drawn.random() < 0.02 else SURFACES[asked % len(SURFACES)]
-        query = drawn.choice(_QUERIES) + ("" if drawn.random() < 0.5 else f" number {drawn.random()}")
-        await _ask(replica, surface, query, findings, http, seen)
-
-
-async def _ask(
-    replica: Replica,
-    surface: str,
-    query: str,
-    findings: Findings,
-    http: httpx2.AsyncClient,
-    seen: dict[tuple[str, int], int],
-) -> None:
-    life, began = replica.life, time.monotonic()
-    url = f"{replica.url}/v1/applications/{APPLICATION}/surfaces/{surface}/rank"
-    try:
-        answer = await http.post(url, json={"query": query, "limit": 5})
-    except httpx2.HTTPError as error:
-        expected = replica.killed == life
-        findings.statuses["cut by a kill" if expected else f"broken: {type(error).__name__}"] += 1
-        if not expected:
-            findings.fault("a connection broke that nobody cut")
-        return
-    findings.took.append(time.monotonic() - began)
-    findings.statuses[str(answer.status_code)] += 1
-    if answer.status_code == 503 and "retry-after" in answer.headers:
-        return
-    if surface == "nowhere":
-        if answer.status_code != 404:
-            findings.fault(f"an unknown surface was answered with {answer.status_code}")
-        return
-    if answer.status_code != 200:
-        findings.fault(f"status {answer.status_code}")
-        return
-    _judge(answer.json(), replica, surface, findings, seen, began, life)
-
-
-def _judge(
-    reply: dict[str, object],
-    replica: Replica,
-    surface: str,
-    findings: Findings,
-    seen: dict[tuple[str, int], int],
-    began: float,
-    life: int,
-) -> None:
-    ranked = reply["ranked"]
-    assert isinstance(ranked, list)
-    numbers = {number_of(each["name"]) for each in ranked}
-    if len(numbers) > 1:
-        findings.fault("an answer was mixed of several deploys")
-    by_version = {deployed.versions[surface]: deployed.number for deployed in findings.deploys.values()}
-    number = by_version.get(str(reply["index_version"]))
-    if number is None:
-        # The deploy has not returned yet; whoever activated knows the version a moment later.
-        return
-    if numbers and numbers != {number}:
-        findings.fault("the names were not of the version that was said")
-    if number < seen.get((replica.name, life), 0):
-        findings.fault("a process went back to an earlier deploy, or served two releases at once")
-    seen[replica.name, life] = max(number, seen.get((replica.name, life), 0))
-    if any(number < newer and began > since for newer, since in findings.fresh_from.items()):
-        findings.fault("a deploy was not served in time")
+def _reply(content: dict[str, Any]) -> Reply:
+    return Reply(
+        version=content["index_version"],
+        digest=content["catalog_digest"],
+        names=tuple(each["name"] for each in content["ranked"]),
+        degraded=content["degraded"],
+    )
