@@ -195,6 +195,25 @@ def test_every_metric_of_the_dashboard_and_of_the_alerts_exists(
     assert {name for name in used if not re.search(rf"\b{name}\b", scrape)} == set()
 
 
+def _families(names: set[str]) -> set[str]:
+    """Names without what a kind of metric adds to its family's."""
+    return {re.sub(r"_(?:total|bucket|sum|count|created)$", "", name) for name in names}
+
+
+@pytest.mark.usefixtures("server")
+def test_every_metric_is_on_a_panel_or_told_not_to_be_and_each_stands_in_the_table(metrics_url: str) -> None:
+    scrape = httpx2.get(metrics_url).text
+    ours = _families(set(re.findall(r"^# TYPE (toolsurface_\w+) ", scrape, re.MULTILINE)))
+    dashboard = json.loads((REPOSITORY / "deployment" / "grafana-dashboard.json").read_text())
+    shown = _families({name for each in _expressions(dashboard["panels"]) for name in _METRIC.findall(each)})
+    page = (REPOSITORY / "docs" / "observability.md").read_text()
+    left_out = _families(set(_METRIC.findall(page[page.index("Not on a panel") :].partition("`deployment/prom")[0])))
+    assert left_out
+    assert ours - shown == left_out
+    table = "".join(line for line in page.splitlines() if line.startswith("| `toolsurface_"))
+    assert _families(set(_METRIC.findall(table))) == ours
+
+
 def _expressions(node: object) -> Iterator[str]:
     if isinstance(node, dict):
         for key, value in node.items():
