@@ -70,6 +70,8 @@ class Soak:
         key = folder / "key"
         key.write_bytes(secrets.token_bytes(32))
         options = ["--store", self._redis.url, "--cache", self._redis.url, "--cache-key-file", str(key)]
+        # Small enough to be full long before the first third of the time is over.
+        options += ["--cache-size", "500kB"]
         options += ["--poll", str(POLL_S), "--threads", "1", "--strictness", "0", "--memory", str(self._budget())]
         self.steady, self.mortal = (Replica(name, options=options, folder=folder) for name in ("steady", "mortal"))
 
@@ -207,9 +209,12 @@ class Soak:
 
 
 async def _every(seconds: float, stop: asyncio.Event, work: Callable[[], Awaitable[None]]) -> None:
+    """Begins the work that often, or as soon as it has ended where it takes longer."""
+    due = time.monotonic()
     while not stop.is_set():
+        due = max(due + seconds, time.monotonic())
         with suppress(TimeoutError):
-            await asyncio.wait_for(stop.wait(), seconds)
+            await asyncio.wait_for(stop.wait(), due - time.monotonic())
         if not stop.is_set():
             await work()
 
@@ -239,10 +244,11 @@ def _tell(soak: Soak, verdict: Verdict) -> None:
     for what, times in seen.items():
         print(f"| {what} | {times:,} |")
     p50, p99 = (1000 * float(np.percentile([a.answered - a.asked for a in answers], part)) for part in (50, 99))
-    early, late = soak.memory[len(soak.memory) // 3][1], soak.memory[-1][1]
+    tenth = max(1, len(soak.memory) // 10)
+    tenths = " ".join(f"{mb:.0f}" for _, mb in soak.memory[::tenth])
     share = verdict.backpressure.total() / len(answers)
     print(
-        f"\np50 {p50:.0f} ms, p99 {p99:.0f} ms; memory of the steady replica {early:.0f} MB, at the end {late:.0f} MB;"
+        f"\np50 {p50:.0f} ms, p99 {p99:.0f} ms; memory of the steady replica, MB: {tenths};"
         f"\nbackpressure {dict(verdict.backpressure)}, {share:.1%} of all answers; a withdrawn version was last"
         f" answered to a question {verdict.latest_s:.2f} s after it (allowed: {POLL_S + SWITCH_S:.1f})"
     )
