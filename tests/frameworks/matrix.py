@@ -44,6 +44,7 @@ TABLE = (
         oldest=["pydantic-ai-slim==2.16.0"],
         recovery="pydantic-ai-recovery",
         tests=[
+            "tests/frameworks/test_pydantic_ai_arguments.py",
             "tests/frameworks/test_pydantic_ai_attempts.py",
             "tests/frameworks/test_pydantic_ai_broken.py",
             "tests/frameworks/test_pydantic_ai_conformance.py",
@@ -64,6 +65,7 @@ TABLE = (
         tests=[
             "tests/frameworks/test_deepagents.py",
             "tests/frameworks/test_langchain.py",
+            "tests/frameworks/test_langchain_arguments.py",
             "tests/frameworks/test_langchain_attempts.py",
             "tests/frameworks/test_langchain_gate.py",
             "tests/frameworks/test_langchain_reviews.py",
