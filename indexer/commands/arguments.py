@@ -86,22 +86,6 @@ def refuse_unsound(looked_at: Sequence[ApplicationHealth]) -> None:
         raise CommandFailedError(f"{unsound[0]}{more}: not sound; standard output says why")
 
 
-def positive(text: str) -> int:
-    """An argument that counts something."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("needs 1 or more")
-    return value
-
-
-def seconds(text: str) -> float:
-    """An argument that says how long."""
-    value = float(text)
-    if not 0 <= value <= 1_000_000:
-        raise argparse.ArgumentTypeError("needs 0 to 1000000 seconds")
-    return value
-
-
 def now() -> datetime:
     """This moment, for the history."""
     return datetime.now(UTC)

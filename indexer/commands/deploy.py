@@ -11,9 +11,10 @@ from indexer.adapters.catalog_reader import read_catalog_bytes
 from indexer.adapters.patient_store import WAIT_S
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import ReadCatalog, read_catalog
-from indexer.commands.arguments import add_store, add_vectors, positive, seconds, store_of, vectors_of
+from indexer.commands.arguments import add_store, add_vectors, store_of, vectors_of
 from indexer.commands.attempt import Attempt, SwitchedError
 from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE, SWITCHED
+from indexer.commands.numbers import cores, number
 from indexer.deploying import deploy_catalog
 from indexer.errors import ActivationConflictError, CanaryError, IndexerError
 from indexer.report import deploy_json, deploy_lines, refusal_lines
@@ -45,13 +46,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip-invalid", action="store_true", help="leave out tools that no catalog may hold")
     parser.add_argument("--canaries", type=Path, metavar="FILE", help="queries that must find their tools, .jsonl")
     parser.add_argument("--dry-run", action="store_true", help="do everything but write to the store")
-    parser.add_argument("--threads", type=positive, metavar="N", help="cores to embed with (default: all)")
+    parser.add_argument("--threads", type=cores, metavar="N", help="cores to embed with (default: all)")
     parser.add_argument(
         "--cache", type=Path, metavar="FILE", help="where vectors are remembered (default: user's cache)"
     )
     parser.add_argument(
         "--wait",
-        type=seconds,
+        type=number(0, 1_000_000, of="seconds"),
         default=WAIT_S,
         metavar="SECONDS",
         help=f"how long to wait for a store that cannot be reached, each time (default: {WAIT_S:g}; 0: not at all)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from indexer.commands.arguments import add_application, add_store, application_of, store_of
+from indexer.commands.numbers import whole
 from indexer.contents import read_contents
 from indexer.errors import IndexerError
 from indexer.inspection import inspection_json, inspection_lines
@@ -17,7 +18,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
     add_application(parser)
     parser.add_argument("--release", metavar="ID", help="one that is kept (default: the active one)")
-    parser.add_argument("--tools", type=int, default=10, metavar="N", help="tools to list (default: %(default)s)")
+    parser.add_argument(
+        "--tools", type=whole(0, 1_000_000), default=10, metavar="N", help="tools to list (default: %(default)s)"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:

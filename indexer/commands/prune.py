@@ -11,10 +11,10 @@ from indexer.commands.arguments import (
     add_vectors,
     application_of,
     now,
-    positive,
     store_of,
     vectors_of,
 )
+from indexer.commands.numbers import number, several
 from indexer.errors import IndexerError
 from indexer.ledger import Ledger
 from indexer.table import counted, short, weighed
@@ -26,23 +26,16 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_vectors(parser)
     add_application(parser)
     parser.add_argument(
-        "--keep", type=positive, default=3, metavar="N", help="releases to keep, the active one among them (default: 3)"
+        "--keep", type=several, default=3, metavar="N", help="releases to keep, the active one among them (default: 3)"
     )
     parser.add_argument(
         "--spare-hours",
-        type=_hours,
+        type=number(0, 100_000, of="hours"),
         default=24.0,
         metavar="H",
         help="leave versions alone that were published since: a deploy may be about to activate them (default: 24)",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would go")
-
-
-def _hours(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 100_000:
-        raise argparse.ArgumentTypeError("needs 0 to 100000 hours")
-    return value
 
 
 def _versions(ledger: Ledger) -> set[tuple[str, str]]:

@@ -14,10 +14,10 @@ from indexer.commands.arguments import (
     add_application,
     add_store,
     application_of,
-    positive,
     refuse_unsound,
     store_of,
 )
+from indexer.commands.numbers import several
 from indexer.document import documents_of
 from indexer.errors import IndexerError
 from indexer.health import ApplicationHealth, health_json, health_lines, healths_of
@@ -41,9 +41,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
     add_application(parser)
     parser.add_argument("--catalog", type=Path, metavar="FILE", help="the catalog that the active release came from")
-    parser.add_argument(
-        "--sample", type=positive, metavar="N", help="vectors to make again, per surface (default: all)"
-    )
+    parser.add_argument("--sample", type=several, metavar="N", help="vectors to make again, per surface (default: all)")
     add_model(parser)
 
 

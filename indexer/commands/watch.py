@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 
 from indexer.commands.arguments import add_application, add_store, refuse_no_release, store_of
+from indexer.commands.numbers import number
 from indexer.errors import IndexerError
 from indexer.ledger import Activation
 from indexer.ports import ArtefactStore
 from indexer.table import short
 from indexer.watching import Watching
-from surface.adapters.command_line import DONE, Command, CommandFailedError, WrongUseError, print_json, say
+from surface.adapters.command_line import DONE, Command, CommandFailedError, print_json, say
 
 LOOK_S = 2.0
 """Between two looks at the store where it gives no hint."""
@@ -30,15 +31,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=float,
+        type=number(0, 1_000_000, of="seconds"),
         metavar="SECONDS",
         help="end after so long: with 0, but 1 with --until or away from the store",
     )
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.timeout is not None and not arguments.timeout >= 0:
-        raise WrongUseError("--timeout: needs 0 or more seconds")
     if arguments.until is not None:
         refuse_no_release(arguments.until, option="--until")
     store = store_of(arguments)

@@ -12,13 +12,14 @@ from pathlib import Path
 from indexer.adapters.progress import shown_progress
 from indexer.adapters.usual_index import open_artefact
 from indexer.catalog_file import CatalogTool
+from indexer.commands.numbers import cores, several
 from indexer.progress import Progress
 from models.adapters.choice import chosen_embedder
 from models.adapters.model_arguments import add_model
 from models.embedder import Embedder
 from models.hashing import HashingEmbedder
 from selector.adapters.evaluation_files import SetFiles, read_set_file
-from selector.commands.opening import FAILURES, add_strictness, limit, positive, ranking_threads, vectors_in
+from selector.commands.opening import FAILURES, add_strictness, limit, ranking_threads, vectors_in
 from selector.comparison import RESAMPLES, SEED, Pairs, compare
 from selector.errors import EvaluationError
 from selector.evaluation import DEPTH
@@ -45,16 +46,16 @@ def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     files.add_argument("--fold", type=_names, metavar="A,B", help="only queries of these folds, in every file")
     files.add_argument("--split", metavar="NAME", help="only judged queries of this split")
-    files.add_argument("--sample", type=positive, metavar="N", help="that many queries a file, always the same")
+    files.add_argument("--sample", type=several, metavar="N", help="that many queries a file, always the same")
     rankers = parser.add_argument_group("how")
     rankers.add_argument("--ranker", choices=LEGS, help=f"(default: {LEGS[0]})")
     rankers.add_argument("--limit", type=limit, default=DEPTH, metavar="N", help="names a query (default: %(default)s)")
     rankers.add_argument("--compare", type=_two_rankers, metavar="A,B", help="both rankers, query by query")
     rankers.add_argument("--against", type=Path, metavar="FILE", help="an earlier run's --per-query file, likewise")
     rankers.add_argument(
-        "--resamples", type=positive, default=RESAMPLES, metavar="N", help="of the bootstrap (default: %(default)s)"
+        "--resamples", type=several, default=RESAMPLES, metavar="N", help="of the bootstrap (default: %(default)s)"
     )
-    rankers.add_argument("--threads", type=positive, metavar="N", help="cores to build with (default: all, ≤ 4)")
+    rankers.add_argument("--threads", type=cores, metavar="N", help="cores to build with (default: all, ≤ 4)")
     rankers.add_argument("--cache", type=Path, metavar="FILE", help="remembers vectors: a rerun embeds what changed")
     add_strictness(rankers)
     add_model(parser)

@@ -11,6 +11,7 @@ from typing import Final
 from indexer.adapters.progress import shown_progress
 from indexer.adapters.usual_index import open_artefact
 from indexer.catalog_file import CatalogTool
+from indexer.commands.numbers import cores, several
 from indexer.contents import read_contents
 from indexer.ports import VectorCache
 from indexer.progress import Progress
@@ -18,7 +19,7 @@ from models.adapters.choice import chosen_embedder
 from models.adapters.model_arguments import add_model
 from models.embedder import Embedder
 from selector.adapters.evaluation_files import read_set_file
-from selector.commands.opening import FAILURES, positive, ranking_threads, vectors_in
+from selector.commands.opening import FAILURES, ranking_threads, vectors_in
 from selector.evaluation_run import build_for_evaluation, library_of
 from selector.lint import Code, Finding, lint_texts
 from selector.lint_likeness import lint_likeness
@@ -39,8 +40,8 @@ def _configure_lint(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--surface", metavar="S", help="only this surface of an export (default: each of them)")
     parser.add_argument("--only", type=_codes, metavar="A,B", help=f"only these checks (default: all of {listed})")
     parser.add_argument("--fail-on", type=_codes, metavar="A,B", help="exit 1 on a finding of these, or of 'any'")
-    parser.add_argument("--show", type=positive, default=10, metavar="N", help="findings of a kind (default: 10)")
-    parser.add_argument("--threads", type=positive, metavar="N", help="cores to embed with (default: all, ≤ 4)")
+    parser.add_argument("--show", type=several, default=10, metavar="N", help="findings of a kind (default: 10)")
+    parser.add_argument("--threads", type=cores, metavar="N", help="cores to embed with (default: all, ≤ 4)")
     parser.add_argument("--cache", type=Path, metavar="FILE", help="remembers vectors: a rerun embeds what changed")
     add_model(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")

@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 _UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_MOST: Final = 2**50
 _SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmg]i?)?b?", re.IGNORECASE)
 
 
@@ -25,6 +26,7 @@ def add_memory(parser: argparse._ActionsContainer) -> None:
 def size(text: str) -> int:
     """A number of bytes, with a unit or without."""
     found = _SIZE.fullmatch(text.strip())
-    if found is None or int(found[1]) == 0:
-        raise argparse.ArgumentTypeError("needs a size such as 800MB or 2GiB")
-    return int(found[1]) * _UNITS[(found[2] or "").lower()]
+    wanted = int(found[1]) * _UNITS[(found[2] or "").lower()] if found is not None else 0
+    if not 1 <= wanted <= _MOST:
+        raise argparse.ArgumentTypeError("needs a size such as 800MB or 2GiB, from 1 byte to 1048576GiB")
+    return wanted

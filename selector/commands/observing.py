@@ -9,6 +9,7 @@ from ipaddress import ip_address
 
 from prometheus_client import CollectorRegistry, start_http_server
 
+from indexer.commands.numbers import whole
 from surface.adapters.command_line import CommandFailedError, WrongUseError, say
 
 _LOOPBACK = "127.0.0.1"
@@ -18,7 +19,7 @@ def add_metrics_port(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument(
         "--metrics-port",
-        type=int,
+        type=whole(1, 65_535),
         metavar="PORT",
         help="also answers GET /metrics on this port, without a key (default: only with an operator's key)",
     )
@@ -43,8 +44,8 @@ def scraped(arguments: argparse.Namespace, registry: CollectorRegistry) -> Itera
         return
     try:
         server, thread = start_http_server(port, addr=host, registry=registry)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or "needs 1 to 65535"
+    except OSError as error:
+        reason = error.strerror or "cannot be listened on"
         raise CommandFailedError(f"--metrics-host {host} --metrics-port {port}: {reason}") from error
     try:
         if not ip_address(str(server.server_address[0]).partition("%")[0]).is_loopback:

@@ -6,11 +6,11 @@ import argparse
 import time
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, closing, nullcontext
-from math import inf
 from pathlib import Path
 
 from indexer.adapters.usual_index import open_artefact, opening_with, weight, weight_of_words
 from indexer.adapters.vector_cache import VectorFile
+from indexer.commands.numbers import number, whole
 from indexer.errors import IndexerError
 from indexer.ports import ArtefactStore, VectorCache, VectorStore
 from models.adapters.onnx import MOST_DEFAULT_THREADS, usable_cores
@@ -27,6 +27,9 @@ from surface.errors import CatalogError
 from surface.protocol import MAX_LIMIT
 
 FAILURES = (IndexerError, ModelError, SelectorError, CatalogError)
+
+limit = whole(1, MAX_LIMIT)
+"""How many names to ask for."""
 
 
 def library_of(
@@ -79,32 +82,9 @@ def add_strictness(parser: argparse._ActionsContainer) -> None:
     """The knob of abstaining, the same for every command that ranks."""
     parser.add_argument(
         "--strictness",
-        type=_strictness,
+        type=number(0, 1_000),
         default=STRICTNESS,
         metavar="N",
         help="how clearly a tool must stand out to be answered, in spreads of unrelated requests; 0 always answers "
         "(default: %(default)s)",
     )
-
-
-def _strictness(text: str) -> float:
-    value = float(text)
-    if not 0.0 <= value < inf:
-        raise argparse.ArgumentTypeError("needs a number from 0 on")
-    return value
-
-
-def positive(text: str) -> int:
-    """An argument that counts something."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("needs at least 1")
-    return value
-
-
-def limit(text: str) -> int:
-    """How many names to ask for."""
-    value = positive(text)
-    if value > MAX_LIMIT:
-        raise argparse.ArgumentTypeError(f"needs at most {MAX_LIMIT}")
-    return value

@@ -9,6 +9,7 @@ from functools import partial
 from threading import Event
 
 from indexer.commands.arguments import add_store_location, add_vectors, store_of, vectors_of
+from indexer.commands.numbers import cores, number, whole
 from models.adapters.choice import chosen_embedder
 from models.adapters.model_arguments import add_model
 from selector.adapters.clock import PATIENCE
@@ -25,7 +26,7 @@ from selector.commands.access import add_access, admittance_of, check_openness
 from selector.commands.caching import ChosenCache, add_cache, chosen_cache
 from selector.commands.memory import add_memory
 from selector.commands.observing import add_metrics_port, scraped
-from selector.commands.opening import FAILURES, add_strictness, library_of, positive, ranking_threads, told
+from selector.commands.opening import FAILURES, add_strictness, library_of, ranking_threads, told
 from selector.explaining import Explainer
 from selector.fair_threads import FairThreads
 from selector.library import Library
@@ -34,6 +35,8 @@ from selector.service import Selector
 from surface.adapters.command_line import Command, CommandFailedError
 
 LOG = logging.getLogger("toolsurface.selector")
+
+_SECONDS = number(0.01, 86_400, of="seconds")
 
 
 def _configure_serve(parser: argparse.ArgumentParser) -> None:
@@ -45,32 +48,34 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
     add_cache(parser)
     add_access(parser)
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8080, help="0 takes any free one (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=whole(0, 65_535), default=8080, help="0 takes any free one (default: %(default)s)"
+    )
     add_metrics_port(parser)
     parser.add_argument(
         "--log-format", choices=FORMATS, default="text", help="of standard error (default: %(default)s)"
     )
-    parser.add_argument("--threads", type=positive, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
+    parser.add_argument("--threads", type=cores, metavar="N", help="queries computed at once (default: cores, ≤ 4)")
     parser.add_argument(
-        "--poll", type=_seconds, default=2.0, metavar="SECONDS", help="between two looks at the store (default: 2)"
+        "--poll", type=_SECONDS, default=2.0, metavar="SECONDS", help="between two looks at the store (default: 2)"
     )
     parser.add_argument(
         "--patience",
-        type=_seconds,
+        type=_SECONDS,
         default=PATIENCE,
         metavar="SECONDS",
         help="that the head of a request, and then its body, may take to arrive (default: %(default)g)",
     )
     parser.add_argument(
         "--drain",
-        type=_drain,
+        type=number(0, 600, of="seconds"),
         default=1.0,
         metavar="SECONDS",
         help="between SIGTERM, when readiness turns 503, and the end of the listener (default: %(default)g)",
     )
     parser.add_argument(
         "--max-connections",
-        type=positive,
+        type=whole(1, 100_000),
         default=MOST_CONNECTIONS,
         metavar="N",
         help="served at once; whoever comes beyond them is answered 503 (default: %(default)s)",
@@ -171,27 +176,6 @@ class _Telling:
             served = self._library.served
             surfaces = sum(len(application.active) for application in served.values())
             LOG.info("the store has been looked at: serving %d surfaces of %d applications", surfaces, len(served))
-
-
-def _port(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 65_535:
-        raise argparse.ArgumentTypeError("needs 0 to 65535")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.01 <= value <= 86_400:
-        raise argparse.ArgumentTypeError("needs 0.01 to 86400 seconds")
-    return value
-
-
-def _drain(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 600:
-        raise argparse.ArgumentTypeError("needs 0 to 600 seconds")
-    return value
 
 
 SERVE = Command(

@@ -62,6 +62,11 @@ class Command:
 class _Parser(argparse.ArgumentParser):
     """Tells wrong use in one line, as every other failure is told."""
 
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        # No option begins with a digit, so ``--memory -5MB`` is a value for that option to refuse, not a missing one.
+        self._negative_number_matcher = re.compile(r"-(\.?[0-9]|inf$|nan$)")
+
     def error(self, message: str) -> NoReturn:
         """Ends with code 2."""
         self.exit(WRONG_USE, f"{self.prog}: {message}; see {self.prog} --help\n")

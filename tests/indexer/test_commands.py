@@ -102,7 +102,7 @@ def test_wrong_use_is_said_with_the_fix(catalog: Path, store: Path, capsys: pyte
     with pytest.raises(SystemExit) as ended:
         toolsurface("deploy", catalog, "--store", store, "--threads", "0")
     assert ended.value.code == 2
-    assert "--threads: needs 1 or more" in capsys.readouterr().err
+    assert "--threads: needs a whole number from 1 to 256" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
