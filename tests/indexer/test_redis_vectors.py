@@ -21,6 +21,7 @@ from indexer.adapters.redis_vectors import SEARCH_WAITS, RedisVectorIndex, Redis
 from indexer.artefact import IndexManifest
 from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
 from tests.contracts.vector_index_contract import Build, VectorIndexContract, unit
+from tests.indexer.looking import nobody_goes_on_looking  # noqa: F401 - a fixture of this module
 from tests.indexer.redis_cluster import running_cluster, until
 from tests.indexer.redis_server import BINARIES, RedisServer, running
 from tests.indexer.samples import artefact

@@ -22,6 +22,7 @@ from selector.library import Library
 from selector.service import Selector
 from surface.adapters.command_line import FAILED, WRONG_USE, main
 from surface.ranking import RankRequest
+from tests.indexer.looking import nobody_goes_on_looking  # noqa: F401 - a fixture of this module
 from tests.indexer.redis_cluster import Cluster, running_cluster
 from tests.indexer.redis_server import BINARIES, running
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
