@@ -20,6 +20,8 @@ from itertools import chain
 from threading import Condition, Thread
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
+from surface.worker_thread import fulfil
+
 P = ParamSpec("P")
 T = TypeVar("T")
 _Work: TypeAlias = tuple[Future[Any], Callable[[], Any]]
@@ -80,7 +82,7 @@ class FairThreads(Executor):
 
     def _run(self) -> None:
         while (work := self._next()) is not None:
-            _settle(*work)
+            fulfil(*work)
             del work  # which holds what was asked, and its answer
 
     def _next(self) -> _Work | None:
@@ -96,14 +98,3 @@ class FairThreads(Executor):
             if own:
                 self._waiting[first] = own  # behind the others
             return work
-
-
-def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        result = work()
-    except BaseException as error:  # noqa: BLE001 - raised again in whoever waits
-        future.set_exception(error)
-    else:
-        future.set_result(result)

@@ -116,29 +116,28 @@ _ELSEWHERE = frozenset({Rejection.STALE, Rejection.FOREIGN_RUN, Rejection.FOREIG
 
 
 def _read_step(step: Step, run_id: str, surface: CheckedSurface, signer: ReceiptSigner | None) -> _StepReceipts:
-    read = [
-        (call, receipt)
+    judged = [
+        (call, found, _judged(found, call, run_id, surface, signer))
         for call in step.calls
-        if (receipt := _receipt_of(call, step.results.get(call.id), surface)) is not None
+        if (found := _receipt_of(call, step.results.get(call.id), surface)) is not None
     ]
-    if not read:
+    if not judged:
         return _NOTHING
-    judged = [(call, _judged(receipt, call, run_id, surface, signer)) for call, receipt in read]
-    valid = [receipt for _, receipt in judged if isinstance(receipt, Receipt)]
+    valid = [verdict for _, _, verdict in judged if isinstance(verdict, Receipt)]
     return _StepReceipts(
         choices=tuple(receipt.selected for receipt in valid if receipt.status is Status.SELECTED),
         required=tuple(receipt.selected[0] for receipt in valid if receipt.status is Status.SEARCH_REQUIRED),
-        ignored=Counter(receipt for _, receipt in judged if isinstance(receipt, Rejection)),
+        ignored=Counter(verdict for _, _, verdict in judged if isinstance(verdict, Rejection)),
         doubtful=tuple(
             name
-            for (_, receipt), (_, verdict) in zip(read, judged, strict=True)
-            if isinstance(receipt, Receipt) and verdict in _ELSEWHERE
-            for name in receipt.selected
+            for _, found, verdict in judged
+            if isinstance(found, Receipt) and verdict in _ELSEWHERE
+            for name in found.selected
         ),
         # A search whose receipt went stale was made all the same.
         searches=sum(
-            call.name == surface.search.name and (isinstance(receipt, Receipt) or receipt is Rejection.STALE)
-            for call, receipt in judged
+            call.name == surface.search.name and (isinstance(verdict, Receipt) or verdict is Rejection.STALE)
+            for call, _, verdict in judged
         ),
     )
 

@@ -141,3 +141,11 @@ def create_deferred_agent_tool_surface(
         on_interrupted=on_interrupted,
         max_concurrent_calls=require_at_least_one("max_concurrent_calls", max_concurrent_calls),
     )
+
+
+def require_controller(given: object) -> None:
+    """Raises ConfigurationError where an adapter was given anything else."""
+    if not isinstance(given, DeferredAgentToolSurface):
+        raise ConfigurationError(
+            f"controller: needs what create_deferred_agent_tool_surface returns, not {type(given).__name__}"
+        )

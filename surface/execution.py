@@ -29,7 +29,7 @@ from surface.failure import failure_parts
 from surface.hooks import CallReport, Fence, FencedError, Hooks, Refused
 from surface.input_model import InputRejectedError, Violation
 from surface.transcript import UNPARSABLE
-from surface.worker_thread import in_thread
+from surface.worker_thread import run_aside
 
 T = TypeVar("T")
 _log = logging.getLogger("toolsurface")
@@ -175,23 +175,7 @@ class Executor:
 async def _handle(handler: Callable[..., Any], value: Any, call: CallContext) -> Any:
     if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
         return await handler(value, call)
-    # A thread cannot hand over every exception (StopIteration would hang the loop), and what it hands over may be
-    # logged by asyncio; so it puts aside how it ended.
-    ended: list[tuple[Any, BaseException | None]] = []
-    await in_thread(lambda: _run_aside(handler, value, call, ended))
-    output, raised = ended[0]
-    if raised is not None:
-        raise raised
-    return await settle(output)
-
-
-def _run_aside(
-    handler: Callable[..., Any], value: Any, call: CallContext, ended: list[tuple[Any, BaseException | None]]
-) -> None:
-    try:
-        ended.append((handler(value, call), None))
-    except BaseException as error:  # noqa: BLE001 - raised again on the event loop
-        ended.append((None, error))
+    return await settle(await run_aside(lambda: handler(value, call)))
 
 
 def _present(made: CatalogTool, output: Any) -> tuple[Part, ...]:

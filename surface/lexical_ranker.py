@@ -18,7 +18,7 @@ from surface.names import NameIndex, standing_first
 from surface.protocol import RankedName, RankReply
 from surface.ranking import RankRequest
 from surface.registry import CheckedSurface, Surface
-from surface.worker_thread import in_thread
+from surface.worker_thread import run_aside
 
 MANY_PLACES = 20_000
 """Places of a query's words in the catalog that the event loop may wait for: about 4 ms of work."""
@@ -51,11 +51,9 @@ class LexicalRanker:
         if index is None:
             raise RankerUnavailable("unknown_surface")
         terms = query_words(request.query)
-        replies: list[RankReply] = []
         if sum(len(index.postings.rows.get(term, ())) for term in terms) <= MANY_PLACES:
             return _reply(index, request, terms)
-        await in_thread(lambda: replies.append(_reply(index, request, terms)))
-        return replies[0]
+        return await run_aside(lambda: _reply(index, request, terms))
 
 
 def _reply(index: _Index, request: RankRequest, terms: Sequence[str]) -> RankReply:

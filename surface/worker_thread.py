@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
@@ -16,19 +17,19 @@ HOLDS_LOOP: ContextVar[bool] = ContextVar("toolsurface_holds_loop", default=Fals
 """Whether this is work on the loop that serves all sync callers, which stands still while sync code under it runs."""
 
 
-async def in_thread(work: Callable[[], None]) -> None:
-    """Runs `work` in a thread of its own, with the caller's context variables; `work` must not raise.
+async def run_aside(work: Callable[[], T]) -> T:
+    """What sync work returns or raises, run in a thread of its own with the caller's context variables.
 
     No loop stands still for it, so it may wait for the one that it was started from.
     When the waiting is cancelled, the thread goes on by itself and its end interests nobody.
     """
     loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
+    ended, outcome = asyncio.Event(), Future[T]()
     context = copy_context()
     context.run(HOLDS_LOOP.set, False)  # noqa: FBT003 - a context variable takes its value by position
 
     def run() -> None:
-        context.run(work)
+        context.run(fulfil, outcome, work)
         try:
             loop.call_soon_threadsafe(ended.set)
         except RuntimeError:
@@ -38,25 +39,16 @@ async def in_thread(work: Callable[[], None]) -> None:
     # A daemon: an abandoned call must not keep a process from ending; MNT-9 says what becomes of a call cut off so.
     threading.Thread(target=run, name="toolsurface-call", daemon=True).start()
     await ended.wait()
+    return outcome.result()
 
 
-async def run_aside(work: Callable[[], T]) -> T:
-    """What sync work returns or raises, run as `in_thread` runs it."""
-    ended: list[T | BaseException] = []
-    await in_thread(lambda: ended.append(outcome_of(work)))
-    return settled(ended[0])
-
-
-def outcome_of(work: Callable[[], T]) -> T | BaseException:
-    """What the work returns or raises, to be `settled` by whoever waits for it."""
+def fulfil(future: Future[T], work: Callable[[], T]) -> None:
+    """Has a future hold what the work returns or raises; does nothing for one that was cancelled."""
+    if not future.set_running_or_notify_cancel():
+        return
     try:
-        return work()
-    except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
-        return error
-
-
-def settled(ended: T | BaseException) -> T:
-    """The value, or the error raised."""
-    if isinstance(ended, BaseException):
-        raise ended
-    return ended
+        result = work()
+    except BaseException as error:  # noqa: BLE001 - raised again in whoever waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)

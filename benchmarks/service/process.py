@@ -71,7 +71,7 @@ def service(store: Path, *options: str) -> Iterator[Service]:
                     raise RuntimeError("the service did not start")
                 url = line.removeprefix("serving ").strip()
                 while httpx2.get(f"{url}/health/ready").status_code != 200:
-                    time.sleep(0.01)
+                    time.sleep(0.01)  # what is measured in seconds is known to a hundredth
                 yield Service(process=process, url=url, ready_s=time.monotonic() - started)
             finally:
                 process.terminate()

@@ -17,7 +17,6 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
@@ -29,10 +28,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from selector.adapters.answer_seen import METHODS, StatusSeen, route_of
 from selector.adapters.problems import CODE
 from selector.answering import STAGES, Stage
-from selector.open_versions import Residency
+from selector.library import Library
 from selector.ports import BatchRanker
 from selector.served import Served
-from selector.service import Load
+from selector.service import Selector
 from surface._version import __version__
 from surface.errors import RankerUnavailable
 from surface.protocol import RankReply
@@ -40,19 +39,6 @@ from surface.ranking import RankRequest
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24)
 _STAGE_BUCKETS: Final = (0.0001, 0.00025, 0.0005, *_BUCKETS[:-3])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
-    """What is asked at each scrape."""
-
-    load: Callable[[], Load]
-    served: Callable[[], Served]
-    unreadable: Callable[[], Mapping[str, str]]
-    residency: Callable[[], Residency]
-    refreshes: Callable[[], int]
-    refreshed: Callable[[], float]
-    """Seconds since the epoch; 0 where it never was."""
 
 
 class Metrics:
@@ -89,9 +75,9 @@ class Metrics:
         )
         self._stages = {stage: stages.labels(stage) for stage in STAGES}
 
-    def watch(self, watched: Watched) -> None:
-        """Reads these at each scrape from now on."""
-        self.registry.register(_Reading(watched, self._answers))
+    def watch(self, selector: Selector, library: Library) -> None:
+        """Reads what these say of themselves at each scrape from now on."""
+        self.registry.register(_Reading(selector, library, self._answers))
 
     def counting_requests(self, app: ASGIApp) -> ASGIApp:
         """The application, its requests counted by the template of their route."""
@@ -180,13 +166,14 @@ class _Answers:
 class _Reading(Collector):
     """What is read at a scrape."""
 
-    def __init__(self, watched: Watched, answers: _Answers) -> None:
-        self._watched = watched
+    def __init__(self, selector: Selector, library: Library, answers: _Answers) -> None:
+        self._selector = selector
+        self._library = library
         self._answers = answers
 
     def collect(self) -> Iterable[Metric]:
-        watched = self._watched
-        load, residency = watched.load(), watched.residency()
+        library = self._library
+        load, residency = self._selector.load, library.residency
         yield _gauge("queries_waiting", "Queries computed now or in the queue.", load.waiting)
         rankings = CounterMetricFamily("toolsurface_rankings", "Rankings, by where they came from.", labels=["source"])
         for source, value in (("computed", load.computed), ("cache", load.hits), ("joined", load.joined)):
@@ -199,10 +186,10 @@ class _Reading(Collector):
         yield _counter("index_loads", "Index versions loaded.", residency.loads)
         yield _counter("index_evictions", "Index versions closed to make room.", residency.evictions)
         yield _counter("index_load_failures", "Index versions that could not be loaded.", residency.failures)
-        yield _counter("store_refreshes", "Looks at the store that could read all of it.", watched.refreshes())
-        yield _gauge("store_refreshed_timestamp_seconds", "When the last of them was.", watched.refreshed())
-        yield _gauge("store_unreadable", "Applications, or the whole store, unreadable now.", len(watched.unreadable()))
-        served = watched.served()
+        yield _counter("store_refreshes", "Looks at the store that could read all of it.", library.refreshes)
+        yield _gauge("store_refreshed_timestamp_seconds", "When the last of them was.", library.refreshed)
+        yield _gauge("store_unreadable", "Applications, or the whole store, unreadable now.", len(library.unreadable))
+        served = library.served
         answers = CounterMetricFamily(
             "toolsurface_answers",
             "Queries answered: ranked, abstained or degraded.",

@@ -16,7 +16,7 @@ from selector.adapters.clock import PATIENCE
 from selector.adapters.http_api import build_app
 from selector.adapters.http_server import MOST_CONNECTIONS, address, bind, serve
 from selector.adapters.logs import FORMATS, log_to_stderr
-from selector.adapters.metrics import Metrics, Watched
+from selector.adapters.metrics import Metrics
 from selector.adapters.routes import console
 from selector.adapters.routes.console import console_routes
 from selector.adapters.routes.explaining import explaining_routes
@@ -112,16 +112,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             cache_key=chosen.key,
             around=metrics.around,
         )
-        metrics.watch(
-            Watched(
-                load=lambda: selector.load,
-                served=lambda: library.served,
-                unreadable=lambda: library.unreadable,
-                residency=lambda: library.residency,
-                refreshes=lambda: library.refreshes,
-                refreshed=lambda: library.refreshed,
-            )
-        )
+        metrics.watch(selector, library)
         leaving = Event()
         app = build_app(
             ranker=metrics.counting_answers(selector),

@@ -10,11 +10,12 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
-from surface.worker_thread import HOLDS_LOOP, outcome_of, settled
+from surface.worker_thread import HOLDS_LOOP, fulfil
 
 T = TypeVar("T")
 
@@ -85,13 +86,11 @@ async def _holding(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _run_elsewhere(work: Coroutine[Any, Any, T]) -> T:
-    ended: list[T | BaseException] = []
+    ended: Future[T] = Future()
     context = copy_context()
-
-    def run() -> None:
-        ended.append(outcome_of(lambda: context.run(asyncio.run, work)))
-
-    thread = threading.Thread(target=run, name="toolsurface-run")
+    thread = threading.Thread(
+        target=lambda: fulfil(ended, lambda: context.run(asyncio.run, work)), name="toolsurface-run"
+    )
     thread.start()
     thread.join()
-    return settled(ended[0])
+    return ended.result()

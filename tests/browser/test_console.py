@@ -112,11 +112,17 @@ def test_what_was_asked_with_a_key_is_not_drawn_once_the_key_is_forgotten(clerk:
     expect(clerk.page.locator("#health")).not_to_contain_text("surface")
 
 
-def test_of_several_rankings_the_one_asked_for_last_is_drawn(clerk: ConsolePage) -> None:
+def held_refund_ranking(clerk: ConsolePage) -> HeldRoute:
+    """A ranking of the clerk's surface that is asked for and whose answer is held back."""
     held = HeldRoute(clerk.page, "**/surfaces/clerk/explain")
     clerk.page.get_by_label("Query").fill("refund a payment")
     clerk.page.get_by_role("button", name="Rank").click()
     held.wait_for(1)
+    return held
+
+
+def test_of_several_rankings_the_one_asked_for_last_is_drawn(clerk: ConsolePage) -> None:
+    held = held_refund_ranking(clerk)
     clerk.choose("laboratory", "bench")
     clerk.ask("order more reagent")
     held.answer_all()
@@ -125,10 +131,7 @@ def test_of_several_rankings_the_one_asked_for_last_is_drawn(clerk: ConsolePage)
 
 
 def test_a_ranking_says_which_surface_it_is_of_whatever_is_chosen_meanwhile(clerk: ConsolePage) -> None:
-    held = HeldRoute(clerk.page, "**/surfaces/clerk/explain")
-    clerk.page.get_by_label("Query").fill("refund a payment")
-    clerk.page.get_by_role("button", name="Rank").click()
-    held.wait_for(1)
+    held = held_refund_ranking(clerk)
     clerk.choose("laboratory", "bench")
     held.answer_all()
     expect(clerk.page.locator("#said")).to_contain_text("of shop / clerk")

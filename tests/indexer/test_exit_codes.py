@@ -177,8 +177,7 @@ def befall(outcome: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if outcome == "overtaken":
         monkeypatch.setattr(Interfering, "switching", staticmethod(overtaken))
     if outcome in ("Ctrl-C", "overtaken"):
-        opened = lambda location, **_: Interfering(folder / location)  # noqa: E731
-        monkeypatch.setattr(arguments_of_commands, "open_store", opened)
+        monkeypatch.setattr(arguments_of_commands, "open_store", lambda where, **_: Interfering(folder / where))
 
 
 @pytest.mark.parametrize(

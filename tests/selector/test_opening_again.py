@@ -15,7 +15,7 @@ from indexer.errors import StoreError, StoreUnavailableError
 from indexer.memory_store import MemoryStore
 from models.hashing import HashingEmbedder
 from selector.adapters.http_api import build_app
-from selector.adapters.metrics import Metrics, Watched
+from selector.adapters.metrics import Metrics
 from selector.adapters.routes.metrics import metrics_routes
 from selector.library import Library
 from selector.service import Selector
@@ -57,16 +57,7 @@ def app(library: Library) -> Iterator[ASGIApp]:
     metrics = Metrics()
     with ThreadPoolExecutor(1) as threads:
         selector = Selector(indexes=library, embedder=HashingEmbedder(), executor=threads, strictness=0)
-        metrics.watch(
-            Watched(
-                load=lambda: selector.load,
-                served=lambda: library.served,
-                unreadable=lambda: library.unreadable,
-                residency=lambda: library.residency,
-                refreshes=lambda: library.refreshes,
-                refreshed=lambda: library.refreshed,
-            )
-        )
+        metrics.watch(selector, library)
         yield build_app(
             ranker=metrics.counting_answers(selector),
             served=lambda: library.served,

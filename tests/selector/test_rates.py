@@ -14,18 +14,15 @@ from selector.access import EVERYTHING, Grant, Rate
 from selector.adapters import rates
 from selector.adapters.rates import Rates
 from selector.adapters.shared_rates import shared_rates
-from tests.indexer.redis_server import BINARIES, RedisServer, start
+from tests.indexer.redis_server import BINARIES, RedisServer, running
 
 HOURLY = Grant(id="web", surfaces=EVERYTHING.surfaces, rate=Rate(amount=3, seconds=3_600))
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RedisServer]:
-    server = start(BINARIES["redis-8"], tmp_path)
-    try:
+    with running(BINARIES["redis-8"], tmp_path) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 
 from indexer.adapters.opening import open_store
 from models.adapters.onnx import OnnxEmbedder, default_embedder
-from tests.indexer.redis_server import BINARIES, RedisServer, free_port, start
+from tests.indexer.redis_server import BINARIES, RedisServer, free_port, running, start
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
 from tests.selector.server_process import REPOSITORY, running_server, until
 
@@ -24,12 +24,8 @@ RANK = f"/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
 
 @pytest.fixture
 def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    server = start(BINARIES["redis-8"], tmp_path)
-    try:
+    with running(BINARIES["redis-8"], tmp_path) as server:
         yield server
-    finally:
-        server.stop(signal.SIGCONT)
-        server.stop()
 
 
 def store_url(redis: RedisServer) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
 from models.adapters.onnx import default_embedder
-from tests.indexer.redis_server import BINARIES, RedisServer, start
+from tests.indexer.redis_server import BINARIES, RedisServer, running
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
 from tests.selector.server_process import DEADLINE, ServerProcess, running_server, until
 
@@ -22,12 +22,8 @@ NUMBERS = iter(range(1_000_000))
 
 @pytest.fixture
 def vectors(tmp_path: Path) -> Iterator[RedisServer]:
-    server = start(BINARIES["redis-8"], tmp_path)
-    try:
+    with running(BINARIES["redis-8"], tmp_path) as server:
         yield server
-    finally:
-        server.stop(signal.SIGCONT)
-        server.stop()
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from selector.adapters.json_body import StrictBodyRoute
 from selector.adapters.openapi import succeeds
-from selector.adapters.routes.ranking import RANKER_PROBLEMS, answered, asked_of
+from selector.adapters.routes.ranking import RANKER_PROBLEMS, answered, asked_of, surface_router
 from selector.explaining import Explainer
 from selector.explanation import ExplainReply
 from surface.protocol import RankBody
@@ -14,9 +13,7 @@ from surface.protocol import RankBody
 
 def explaining_routes(explainer: Explainer) -> APIRouter:
     """``POST /v1/applications/{application}/surfaces/{surface}/explain``."""
-    router = APIRouter(
-        prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"], route_class=StrictBodyRoute
-    )
+    router = surface_router()
 
     @router.post("/explain", responses={**succeeds("explanation"), **RANKER_PROBLEMS})
     async def explain(

@@ -42,11 +42,16 @@ RANKER_PROBLEMS: Final = body_problems(
 """What a route may answer that asks a ranker."""
 
 
-def ranking_routes(ranker: BatchRanker) -> APIRouter:
-    """``POST /v1/applications/{application}/surfaces/{surface}/rank`` and ``…/rank-batch``."""
-    router = APIRouter(
+def surface_router() -> APIRouter:
+    """For routes that ask about one surface; a body is read strictly."""
+    return APIRouter(
         prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"], route_class=StrictBodyRoute
     )
+
+
+def ranking_routes(ranker: BatchRanker) -> APIRouter:
+    """``POST /v1/applications/{application}/surfaces/{surface}/rank`` and ``…/rank-batch``."""
+    router = surface_router()
 
     @router.post("/rank", responses={**succeeds("several_tools", "nothing_fits"), **RANKER_PROBLEMS})
     async def rank(application: str, surface: str, body: RankBody, request: Request) -> RankReply:

@@ -30,10 +30,9 @@ class Attempt:
     journal: Journal | None
     """What a checkpointer knows of it."""
 
-    @property
     def begun(self) -> bool:
         """Whether a checkpointer knows that the call had begun, which this process did not see fail."""
-        return self.journal is not None and self.journal.begun and not self.failed
+        return self.journal is not None and self.journal.begun() and not self.failed
 
     async def abegun(self) -> bool:
         """The same, for an async graph."""

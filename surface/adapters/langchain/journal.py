@@ -57,7 +57,6 @@ class Journal:
         where = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
         return cls(saver=saver, config={"configurable": where}, call_id=call_id)
 
-    @property
     def begun(self) -> bool:
         """Whether an attempt has begun; one that was seen suspended counts for none."""
         return self._read()[1]

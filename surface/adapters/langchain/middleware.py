@@ -43,7 +43,7 @@ from surface.adapters.langchain.steps import PreparedSteps
 from surface.adapters.langchain.tools import ClosedDirectTool, native_tool
 from surface.adapters.sync_bridge import run_blocking
 from surface.catalog_rules import shown
-from surface.controller import DeferredAgentToolSurface
+from surface.controller import DeferredAgentToolSurface, require_controller
 from surface.errors import ConfigurationError
 from surface.mounted_run import MountedRun, Pins
 from surface.prepared_step import PrepareStep
@@ -89,11 +89,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         no such surface.
         """
         super().__init__()
-        made: object = controller
-        if not isinstance(made, DeferredAgentToolSurface):
-            raise ConfigurationError(
-                f"controller: needs what create_deferred_agent_tool_surface returns, not {type(made).__name__}"
-            )
+        require_controller(controller)
         if not isinstance(surface, str) and not callable(surface):
             raise ConfigurationError("surface: needs the key of a surface, or a callable that gives it for a runtime")
         if run_id is not None and not callable(run_id):
@@ -164,7 +160,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
 
         with self._attempts.of(gated) as attempt:
             if gated.inactive:
-                return run_blocking(gated.answer(restarted=attempt.unseen, begun=attempt.begun))
+                return run_blocking(gated.answer(restarted=attempt.unseen, begun=attempt.begun()))
             restarted = attempt.begin()
             native = gated.native
             try:

@@ -33,7 +33,7 @@ from surface.adapters.pydantic_ai.journal import Journal, RunJournal
 from surface.adapters.pydantic_ai.messages import PYDANTIC_AI
 from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, OwnToolsets, Replaced, entered, standing
 from surface.adapters.pydantic_ai.run import RunToolset
-from surface.controller import DeferredAgentToolSurface
+from surface.controller import DeferredAgentToolSurface, require_controller
 from surface.errors import ConfigurationError
 from surface.mounted_run import Pins
 
@@ -125,11 +125,7 @@ class DeferredTools(AbstractCapability[Any]):
         run; `pins` are names, or what gives them for a step from (deps, transcript); `journal` is how a durable engine
         records a piece of work. Raises ConfigurationError where the controller has another dialect than `PYDANTIC_AI`.
         """
-        made: object = controller
-        if not isinstance(made, DeferredAgentToolSurface):
-            raise ConfigurationError(
-                f"controller: needs what create_deferred_agent_tool_surface returns, not {type(made).__name__}"
-            )
+        require_controller(controller)
         for name, given in (("surface", surface), ("run_id", run_id)):
             if not isinstance(given, str) and not callable(given):
                 raise ConfigurationError(f"{name}: needs text, or a callable that gives it for a RunContext")
