@@ -35,6 +35,7 @@ from indexer.shelf import Address, FoundLedger
 _RANGE_BYTES: Final = 16 * 1024 * 1024
 """The most that is asked for in one request, which has a minute."""
 _BUCKET: Final = re.compile(r"[A-Za-z0-9._-]+(/[^@?#:\\\s]*)?\Z")
+_NO_RANGE: Final = re.compile(r"\brange\b", re.IGNORECASE)
 _NO_BUCKET: Final = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
 
 
@@ -155,10 +156,11 @@ class ObjectShelf:
                     parts.append(bytes(rest))
             except FileNotFoundError:
                 return None
-            except refusals.GenericError:
-                if obstore.head(self._opened, path)["size"]:
+            except refusals.GenericError as error:
+                # Of an empty object no range can be asked for. A service that is away is not asked twice.
+                if _NO_RANGE.search(str(error)) is None or obstore.head(self._opened, path)["size"]:
                     raise
-                return b""  # of which no range can be asked for
+                return b""
         return b"".join(parts)
 
     def delete(self, address: Address) -> None:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from indexer.adapters.opening import open_store
 from indexer.adapters.patient_store import WAIT_S
@@ -32,7 +32,7 @@ from tests.indexer.samples import EMBEDDER
 
 AWAY_S = 30.0
 DEADLINE_S = 200
-"""After which a process that hangs is ended by the kernel."""
+"""After which a process that hangs ends, and its server with it."""
 KEPT = ("--appendonly", "yes", "--appendfsync", "always")
 
 
@@ -149,6 +149,10 @@ def told(outage: Outage, folder: Path) -> Mapping[str, Any]:
         }
 
 
+def _too_late(*_: object) -> NoReturn:
+    raise TimeoutError
+
+
 def main(home: Path) -> None:
     """Every outage in a process, all begun before the first is waited for."""
     children: list[int] = []
@@ -156,6 +160,7 @@ def main(home: Path) -> None:
         child = os.fork()
         if child == 0:
             code = 1
+            signal.signal(signal.SIGALRM, _too_late)
             signal.alarm(DEADLINE_S)
             try:
                 folder = home / str(at)

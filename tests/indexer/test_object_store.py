@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import obstore
@@ -158,6 +159,21 @@ def test_an_object_of_no_bytes_is_told_from_one_that_is_not_there_over_s3_too() 
     shelf.write(address, {"file": b""})
     assert shelf.read(address, "file", ceiling=10) == b""
     assert shelf.read(address, "other", ceiling=10) is None
+
+
+@pytest.mark.usefixtures("provider")
+def test_a_service_that_is_away_is_not_asked_a_second_time_for_the_size_of_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(obstore, "head", lambda *what: asked.append(what))
+    config = {"max_retries": 0, "retry_timeout": timedelta(seconds=1)}
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
+    away = S3Store.from_url("s3://bucket", client_options={"allow_http": True}, retry_config=config)
+    address = Address(application="app", surface="s", version="0" * 32, place="1")
+    with pytest.raises(StoreUnavailableError, match="cannot be reached now"):
+        ObjectShelf(away, name="s3://bucket").read(address, "file", ceiling=10)
+    assert asked == []
 
 
 class Forgetful(ObjectShelf):
