@@ -24,7 +24,6 @@ class HeldRoute:
             self._page.wait_for_timeout(10)
 
     def answer_all(self) -> None:
-        self._page.unroute_all(behavior="wait")  # one that came meanwhile is held until here
         for route, response in self._held:
             with suppress(Error):  # nobody waits for it any more, as it should be
                 route.fulfill(response=response)
