@@ -167,9 +167,12 @@ def test_a_service_that_is_away_is_not_asked_a_second_time_for_the_size_of_a_fil
 ) -> None:
     asked: list[object] = []
     monkeypatch.setattr(obstore, "head", lambda *what: asked.append(what))
-    config = {"max_retries": 0, "retry_timeout": timedelta(seconds=1)}
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free_port()}")
-    away = S3Store.from_url("s3://bucket", client_options={"allow_http": True}, retry_config=config)
+    away = S3Store.from_url(
+        "s3://bucket",
+        client_options={"allow_http": True},
+        retry_config={"max_retries": 0, "retry_timeout": timedelta(seconds=1)},
+    )
     address = Address(application="app", surface="s", version="0" * 32, place="1")
     with pytest.raises(StoreUnavailableError, match="cannot be reached now"):
         ObjectShelf(away, name="s3://bucket").read(address, "file", ceiling=10)
