@@ -15,7 +15,7 @@ Not done here: what the files mean (`contents.py`), where they are kept (`ports.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -165,6 +165,7 @@ class Artefact:
 
     manifest: IndexManifest
     files: Mapping[str, bytes]
+    _verified: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
@@ -175,7 +176,12 @@ class Artefact:
         return self.manifest.version
 
     def verify(self) -> None:
-        """Compares every file with the manifest; raises `ArtefactError` naming the first one that differs."""
+        """Compares every file with the manifest; raises `ArtefactError` naming the first one that differs.
+
+        Neither can change, so what was found sound once is not compared again.
+        """
+        if self._verified:
+            return
         if self.manifest.files.keys() != FILES or self.files.keys() != FILES:
             raise ArtefactError(f"version {self.version}: must have exactly the files {', '.join(sorted(FILES))}")
         for name, entry in sorted(self.manifest.files.items()):
@@ -189,6 +195,7 @@ class Artefact:
                 raise ArtefactError(
                     f"version {self.version}: {name} is damaged (its sha256 is not the manifest's); deploy again"
                 )
+        object.__setattr__(self, "_verified", True)
 
 
 def read_artefact(

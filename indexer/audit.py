@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.artefact import IndexManifest
+from indexer.build import words_of
 from indexer.contents import Contents, LexicalArrays
 from indexer.document import RECIPE, Document
 from indexer.embedding import SAME, Vectors, embed_lots
 from indexer.progress import Progress, silent
 from models.embedder import Embedder
-from surface.lexical import RULE_VERSION, build_postings
+from surface.lexical import RULE_VERSION
 
 _SHOWN = 3
 
@@ -88,7 +89,7 @@ def _tool_problems(contents: Contents, documents: Sequence[Document]) -> list[st
 
 
 def _same_words(lexical: LexicalArrays, documents: Sequence[Document]) -> bool:
-    made = LexicalArrays.of(build_postings([document.fields for document in documents]))
+    made = words_of(documents)
     return made.words == lexical.words and all(
         np.array_equal(own, found)
         for own, found in ((made.starts, lexical.starts), (made.rows, lexical.rows), (made.impacts, lexical.impacts))

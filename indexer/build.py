@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from indexer.artefact import Artefact, FileEntry, IndexManifest
+from indexer.artefact import VECTORS, Artefact, FileEntry, IndexManifest
 from indexer.calibration import Yardstick
 from indexer.contents import Contents, LexicalArrays, read_contents, write_contents
 from indexer.document import RECIPE, Document
 from indexer.embedding import Vectors, embed
 from indexer.everyday_requests import EVERYDAY_VERSION
+from indexer.npy import from_npy, rows_to_npy
 from indexer.ports import VectorCache
 from indexer.progress import Progress, silent
 from models.embedder import Embedder
@@ -59,29 +58,37 @@ def build(
         application=application,
         surface=surface,
         embedder=embedder,
+        lexical=words_of(rows),
         vectors=embedded.vectors,
         yardstick=Yardstick(embedder),
     )
 
 
+def words_of(documents: Sequence[Document]) -> LexicalArrays:
+    """What the words of documents score, which stand in the order of their names."""
+    return LexicalArrays.of(build_postings([document.fields for document in documents]))
+
+
 def assemble(
-    documents: Iterable[Document],
+    rows: Sequence[Document],
     *,
     application: str,
     surface: str,
     embedder: Embedder,
+    lexical: LexicalArrays,
     vectors: Vectors,
     yardstick: Yardstick,
 ) -> Artefact:
-    """The index version of one surface from vectors that are all at hand. Raises KeyError where one is not."""
-    rows = sorted(documents, key=lambda document: document.name)
-    # The words first: what counting them takes is gone before the vectors are copied together.
-    lexical = LexicalArrays.of(build_postings([document.fields for document in rows]))
+    """The index version of one surface, whose documents stand in the order of their names, from all that is at hand.
+
+    Raises KeyError where a vector is not.
+    """
     model = embedder.manifest
     dimension = model.dimension
-    stacked = np.empty((len(rows), dimension), dtype="<f4")
-    for row, document in enumerate(rows):
-        stacked[row] = vectors[document.text_digest]
+    shape = (len(rows), dimension)
+    # Straight into the file: beside it and `vectors` there is no third copy of what may be hundreds of megabytes.
+    written = rows_to_npy((vectors[document.text_digest] for document in rows), shape=shape)
+    stacked = from_npy(written, dtype="<f4", shape=shape, name=VECTORS)
     files = write_contents(
         Contents(
             names=tuple(document.name for document in rows),
@@ -89,7 +96,8 @@ def assemble(
             texts=tuple(document.text_digest for document in rows),
             vectors=stacked,
             lexical=lexical,
-        )
+        ),
+        vectors=written,
     )
     manifest = IndexManifest(
         application=application,
@@ -115,10 +123,8 @@ def carried_vectors(previous: Artefact, *, model: str) -> Vectors:
 
     Raises `ArtefactError` where the version is damaged.
     """
-    contents = read_contents(previous)
-    if previous.manifest.model != model:
-        return {}
-    return dict(zip(contents.texts, contents.vectors, strict=True))
+    contents = read_contents(previous)  # also of another model's: damage is told whatever made it
+    return dict(zip(contents.texts, contents.vectors, strict=True)) if previous.manifest.model == model else {}
 
 
 def answers(

@@ -70,14 +70,20 @@ class Catalog(_FileModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadCatalog:
-    """A catalog, and what was left out of it."""
+class LeftOut:
+    """What was left out of a catalog."""
 
-    catalog: Catalog
     refused: tuple[Fault, ...] = ()
     """Why tools were left out, in the order of the file; empty unless `skip_invalid` was asked for."""
     refused_tools: int = 0
     """How many tools were left out; one tool may have several faults."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCatalog(LeftOut):
+    """A catalog, and what was left out of it."""
+
+    catalog: Catalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

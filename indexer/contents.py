@@ -73,13 +73,13 @@ class Contents:
     lexical: LexicalArrays
 
 
-def write_contents(contents: Contents) -> dict[str, bytes]:
-    """The files of an artefact; the same contents give the same bytes."""
+def write_contents(contents: Contents, *, vectors: bytes | None = None) -> dict[str, bytes]:
+    """The files of an artefact; the same contents give the same bytes. `vectors`: their file, where it is made."""
     return {
         layout.NAMES: canonical_bytes(contents.names),
         layout.DIGESTS: canonical_bytes(contents.digests),
         layout.TEXTS: canonical_bytes(contents.texts),
-        layout.VECTORS: to_npy(contents.vectors.astype(_F4, copy=False)),
+        layout.VECTORS: vectors if vectors is not None else to_npy(contents.vectors.astype(_F4, copy=False)),
         layout.WORDS: canonical_bytes(contents.lexical.words),
         layout.STARTS: to_npy(contents.lexical.starts),
         layout.ROWS: to_npy(contents.lexical.rows),

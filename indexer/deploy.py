@@ -16,8 +16,8 @@ Rules kept here:
 2. The same catalog, model and recipe again change nothing.
 3. A damaged version is never built upon: its surface is built from the catalog and the version is put right.
 4. What can be known to fail, fails before the embedding.
-5. In memory at once are the catalog, the texts of all its surfaces, the active versions and all vectors; what is built,
-   one surface at a time.
+5. In memory at once are the texts of all surfaces, what their words score, and all vectors; the catalog only where a
+   caller holds it, and what is built, one surface at a time, once.
 
 Not done here: going back and clearing away (the store's `activate` and `prune`), telling replicas (they follow).
 """
@@ -26,12 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.artefact import Artefact
+from indexer.artefact import Artefact, IndexManifest
 from indexer.build import answers, assemble, carried_vectors
 from indexer.calibration import Yardstick
 from indexer.canaries import Canary, failures
@@ -45,6 +46,7 @@ from indexer.ports import ArtefactStore, Rehearsal, VectorCache, VectorStore
 from indexer.progress import Progress, silent
 from indexer.release import Release, ReleasedSurface
 from indexer.releases import Switching, ignored, make_active
+from indexer.word_counting import counting_words
 from models.embedder import Embedder
 
 
@@ -75,59 +77,66 @@ def deploy(
     """
     if canaries and rehearse is None:
         raise ValueError("rehearse: canaries need a ranking to be asked of")
+    application, name = catalog.application, catalog.deploy
     with _step(progress, "reading"):
-        active = store.active(catalog.application)
-        standing = _standing(active, store)
+        active = store.active(application)
         documents = {key: documents_of(surface.tools) for key, surface in sorted(catalog.surfaces.items())}
-        settled = _settled(catalog.application, documents, embedder, standing)
-        if not dry_run and len(settled) < len(documents):
-            store.prepare(catalog.application, size=_least_size(documents, settled, embedder))
-    embedded = embed(
-        [document for key, rows in documents.items() if key not in settled for document in rows],
-        embedder=embedder,
-        carried=_carried(standing, embedder),
-        cache=cache,
-        at_once=at_once,
-        progress=progress,
-    )
-    yardstick = Yardstick(embedder)
-    surfaces: list[DeployedSurface] = []
-    released: dict[str, ReleasedSurface] = {}
-    failed: list[CanaryFailure] = []
-    for at, (key, rows) in enumerate(documents.items()):
-        with _step(progress, "building", at, len(documents)):
-            artefact = settled.get(key) or assemble(
-                rows,
-                application=catalog.application,
-                surface=key,
-                embedder=embedder,
-                vectors=embedded.vectors,
-                yardstick=yardstick,
-            )
-        if not dry_run and (key not in standing or standing[key].version != artefact.version):
-            with _step(progress, "publishing", at, len(documents)):
-                store.publish(artefact, at=now())
-                _prove(store, artefact)
-        if rehearse is not None and canaries:
-            with _step(progress, "rehearsing", at, len(documents)):
-                failed += failures(artefact, canaries, rehearse=rehearse)
-        if vectors is not None and not dry_run and not failed:
-            with _step(progress, "uploading", at, len(documents)):
-                # Also where the version stands: a replica that holds no vectors waits for every one of them.
-                vectors.upload(artefact.manifest, read_contents(artefact).vectors)
-        released[key] = ReleasedSurface(version=artefact.version, catalog_digest=artefact.manifest.catalog_digest)
-        surfaces.append(deployed_surface(key, artefact, active, standing))
+        del catalog  # whose schemas weigh more than all that is made of them, where nobody else holds it
+        standing = _standing(active, store, documents, application=application, embedder=embedder)
+        lacking = {key: rows for key, rows in documents.items() if key not in standing.settled}
+        if not dry_run and lacking:
+            store.prepare(application, size=_least_size(lacking, embedder))
+    with counting_words(lacking) as words:
+        embedded = embed(
+            [document for rows in lacking.values() for document in rows],
+            embedder=embedder,
+            carried=standing.vectors,
+            cache=cache,
+            at_once=at_once,
+            progress=progress,
+        )
+        yardstick = Yardstick(embedder)
+        surfaces: list[DeployedSurface] = []
+        released: dict[str, ReleasedSurface] = {}
+        failed: list[CanaryFailure] = []
+        for at, (key, rows) in enumerate(documents.items()):
+            with _step(progress, "building", at, len(documents)):
+                artefact = standing.settled.get(key) or assemble(
+                    rows,
+                    application=application,
+                    surface=key,
+                    embedder=embedder,
+                    lexical=words.pop(key).result(),
+                    vectors=embedded.vectors,
+                    yardstick=yardstick,
+                )
+            if not dry_run and standing.versions.get(key) != artefact.version:
+                with _step(progress, "publishing", at, len(documents)):
+                    store.publish(artefact, at=now())
+                    manifest = artefact.manifest
+                    del artefact  # what came back is gone on with: the same bytes are not held twice
+                    artefact = _proved(store, manifest)
+            if rehearse is not None and canaries:
+                with _step(progress, "rehearsing", at, len(documents)):
+                    failed += failures(artefact, canaries, rehearse=rehearse)
+            if vectors is not None and not dry_run and not failed:
+                with _step(progress, "uploading", at, len(documents)):
+                    # Also where the version stands: a replica that holds no vectors waits for every one of them.
+                    vectors.upload(artefact.manifest, read_contents(artefact).vectors)
+            released[key] = ReleasedSurface(version=artefact.version, catalog_digest=artefact.manifest.catalog_digest)
+            surfaces.append(deployed_surface(key, artefact, active, standing.versions))
+            del artefact
     if failed:
         raise CanaryError(failed, canaries=len(canaries))
-    release = Release(application=catalog.application, deploy=catalog.deploy, surfaces=released)
+    release = Release(application=application, deploy=name, surfaces=released)
     if not dry_run:
         with _step(progress, "activating"):
             expected = active.id if active is not None else None
             # Also where it is active already: it may not be any more.
             make_active(store, release, expected=expected, at=now(), switching=switching)
     return DeployResult(
-        application=catalog.application,
-        deploy=catalog.deploy,
+        application=application,
+        deploy=name,
         release=release.id,
         previous=active.id if active is not None else None,
         surfaces=tuple(surfaces),
@@ -149,53 +158,55 @@ def _step(progress: Progress, stage: str, at: int = 0, of: int = 1) -> Iterator[
     progress(stage, at + 1, of)
 
 
-def _standing(active: Release | None, store: ArtefactStore) -> Mapping[str, Artefact]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
     """What is served now, as far as it is sound."""
-    if active is None:
-        return {}
-    standing: dict[str, Artefact] = {}
-    for key, released in active.surfaces.items():
+
+    versions: Mapping[str, str]
+    """By surface."""
+    settled: Mapping[str, Artefact]
+    """Of the surfaces that did not change: these stand as they are."""
+    vectors: Vectors
+    """To carry over; of the files that they lie in nothing else is held."""
+
+
+def _standing(
+    active: Release | None,
+    store: ArtefactStore,
+    documents: Mapping[str, Sequence[Document]],
+    *,
+    application: str,
+    embedder: Embedder,
+) -> _Standing:
+    versions: dict[str, str] = {}
+    settled: dict[str, Artefact] = {}
+    vectors: dict[str, NDArray[np.float32]] = {}
+    for key, released in active.surfaces.items() if active is not None else ():
         try:
-            artefact = store.load(active.application, key, released.version)
-            read_contents(artefact)
+            artefact = store.load(application, key, released.version)
+            carried = carried_vectors(artefact, model=embedder.manifest.identity)
         except ArtefactError:
             continue  # built anew from the catalog, and reported as repaired
         except StoreUnavailableError:
             raise  # a copy that is away is not gone: its server may be another one than the ledger's
         except StoreError:
-            store.active(active.application)  # nor is one of a store that tells nobody that it is away: this raises
+            store.active(application)  # nor is one of a store that tells nobody that it is away: this raises
             continue
-        standing[key] = artefact
-    return standing
+        versions[key] = artefact.version
+        vectors |= carried
+        rows = documents.get(key)
+        if rows is not None and answers(artefact, rows, application=application, surface=key, embedder=embedder):
+            settled[key] = artefact
+        del artefact
+    return _Standing(versions=versions, settled=settled, vectors=vectors)
 
 
-def _least_size(
-    documents: Mapping[str, Sequence[Document]], settled: Mapping[str, Artefact], embedder: Embedder
-) -> int:
-    """What the new versions take at least, in bytes: their vectors."""
-    tools = sum(len(rows) for key, rows in documents.items() if key not in settled)
-    return 4 * embedder.manifest.dimension * tools
+def _least_size(documents: Mapping[str, Sequence[Document]], embedder: Embedder) -> int:
+    """What new versions of these take at least, in bytes: their vectors."""
+    return 4 * embedder.manifest.dimension * sum(map(len, documents.values()))
 
 
-def _carried(standing: Mapping[str, Artefact], embedder: Embedder) -> Vectors:
-    carried: dict[str, NDArray[np.float32]] = {}
-    for artefact in standing.values():
-        carried |= carried_vectors(artefact, model=embedder.manifest.identity)
-    return carried
-
-
-def _settled(
-    application: str, documents: Mapping[str, Sequence[Document]], embedder: Embedder, standing: Mapping[str, Artefact]
-) -> Mapping[str, Artefact]:
-    """The surfaces that did not change: their versions stand as they are."""
-    return {
-        key: artefact
-        for key, artefact in standing.items()
-        if key in documents
-        and answers(artefact, documents[key], application=application, surface=key, embedder=embedder)
-    }
-
-
-def _prove(store: ArtefactStore, artefact: Artefact) -> None:
-    manifest = artefact.manifest
-    read_contents(store.load(manifest.application, manifest.surface, artefact.version))
+def _proved(store: ArtefactStore, manifest: IndexManifest) -> Artefact:
+    artefact = store.load(manifest.application, manifest.surface, manifest.version)
+    read_contents(artefact)
+    return artefact

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,9 +60,9 @@ class DeployResult:
 
 
 def deployed_surface(
-    key: str, artefact: Artefact, active: Release | None, standing: Mapping[str, Artefact]
+    key: str, artefact: Artefact, active: Release | None, standing: Collection[str]
 ) -> DeployedSurface:
-    """What a deploy made of one surface: `standing` is what was active and sound before it."""
+    """What a deploy made of one surface: `standing` are those that were active and sound before it."""
     return DeployedSurface(
         surface=key,
         version=artefact.version,
@@ -72,7 +72,7 @@ def deployed_surface(
     )
 
 
-def _change(key: str, artefact: Artefact, active: Release | None, standing: Mapping[str, Artefact]) -> Change:
+def _change(key: str, artefact: Artefact, active: Release | None, standing: Collection[str]) -> Change:
     if active is None or key not in active.surfaces:
         return "added"
     if artefact.version != active.surfaces[key].version:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
 from indexer.adapters.catalog_reader import read_canary_bytes, read_catalog_bytes
 from indexer.adapters.opening import open_store
 from indexer.adapters.patient_store import WAIT_S, PatientStore
-from indexer.adapters.usual_index import open_artefact
 from indexer.adapters.vector_cache import VectorFile, usual_place
 from indexer.canaries import read_canaries
 from indexer.catalog_file import Catalog, read_catalog
@@ -32,7 +31,6 @@ from indexer.progress import Progress, silent
 from indexer.releases import Switching, ignored
 from models.adapters.onnx import OnnxEmbedder, default_embedder, usable_cores
 from models.embedder import Embedder
-from selector.rehearsal import SelectorRehearsal
 
 Location = Path | str
 
@@ -73,16 +71,19 @@ def deploy_catalog(
     opened = open_store(str(store)) if isinstance(store, Path | str) else store
     cores = threads if threads is not None else usable_cores()
     model = embedder if embedder is not None else default_embedder(threads=cores)
-    with _remembering(cache, tell=tell, remember=remember) as remembered, _rehearsing(model) as rehearse:
+    handed_over = [catalog]
+    del catalog  # so that nobody but a caller holds it while texts are embedded
+    rehearsing = _rehearsing(model) if asked else nullcontext()
+    with _remembering(cache, tell=tell, remember=remember) as remembered, rehearsing as rehearse:
         return deploy(
-            catalog,
+            handed_over.pop(),
             embedder=model,
             store=PatientStore(opened, wait_s=wait_s, tell=tell),
             now=lambda: datetime.now(UTC),
             vectors=vectors,
             cache=remembered,
             canaries=asked,
-            rehearse=rehearse if asked else None,
+            rehearse=rehearse,
             dry_run=dry_run,
             at_once=_lots_at_once(model),
             progress=progress,
@@ -118,5 +119,9 @@ def _remembering(
 
 @contextmanager
 def _rehearsing(embedder: Embedder) -> Iterator[Rehearsal]:
+    # FAISS takes as long to import as the rest of what is imported here, and only canaries ask for it.
+    from indexer.adapters.usual_index import open_artefact  # noqa: PLC0415
+    from selector.rehearsal import SelectorRehearsal  # noqa: PLC0415
+
     with ThreadPoolExecutor(1, thread_name_prefix="rehearse") as executor:
         yield SelectorRehearsal(open_artefact=open_artefact, embedder=embedder, executor=executor)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -45,11 +45,11 @@ class Document:
     """What is embedded."""
     fields: ToolText
     """What the lexical rule reads."""
+    text_digest: str = field(init=False)
+    """Equal texts have equal vectors: a vector is carried over and shared by this digest."""
 
-    @property
-    def text_digest(self) -> str:
-        """Equal texts have equal vectors: a vector is carried over and shared by this digest."""
-        return digest(self.text)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text_digest", digest(self.text))
 
 
 def documents_of(tools: Iterable[CatalogTool]) -> tuple[Document, ...]:
@@ -96,6 +96,8 @@ def _beginning(description: str) -> str:
 
 
 def _fitting(text: str) -> int:
+    if text.isascii():
+        return min(len(text), _DESCRIPTION_CHARACTERS)
     cost = 0
     for at, character in enumerate(text):
         cost += _DENSE_COST if character >= _DENSE_FROM else 1

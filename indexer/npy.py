@@ -7,6 +7,8 @@ for. `numpy.load` reads what is written here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,18 @@ def to_npy(array: NDArray[Any]) -> bytes:
     """The file of a little-endian array, in C order."""
     # Joined from the array's own memory: one copy of what may be hundreds of megabytes, not two.
     return b"".join((header(array.dtype.str, array.shape), np.ascontiguousarray(array).reshape(-1).view(np.uint8).data))
+
+
+def rows_to_npy(rows: Iterable[NDArray[np.float32]], *, shape: tuple[int, int]) -> bytes:
+    """The same of a float32 array of this shape that is nowhere whole; raises ValueError where the rows are others."""
+    file = BytesIO()  # which gives away its bytes without a copy
+    file.write(header("<f4", shape))
+    for row in rows:
+        file.write(np.ascontiguousarray(row, dtype="<f4").data)
+    data = file.getvalue()
+    if len(data) != len(header("<f4", shape)) + 4 * shape[0] * shape[1]:
+        raise ValueError(f"rows: are not {shape[0]} of {shape[1]} numbers")
+    return data
 
 
 def from_npy(data: bytes, *, dtype: str, shape: tuple[int, ...], name: str) -> NDArray[Any]:

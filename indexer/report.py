@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from indexer.catalog_file import ReadCatalog
+from indexer.catalog_file import LeftOut
 from indexer.deployed import DeployResult
 from indexer.errors import (
     ActivationConflictError,
@@ -34,15 +34,15 @@ REASONS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-def deploy_lines(result: DeployResult, read: ReadCatalog, *, seconds: float) -> list[str]:
+def deploy_lines(result: DeployResult, left_out: LeftOut, *, seconds: float) -> list[str]:
     """A finished deploy, for a person."""
     rows: list[tuple[str, ...]] = [
         (one.surface, counted(one.tools, "tool"), one.change, short(one.version)) for one in result.surfaces
     ]
     rows += [(surface, "", "removed", "") for surface in result.removed]
     lines = [f"{result.application}, deploy {short(result.deploy)}", *table(rows)]
-    if read.refused_tools:
-        lines.append(f"  {counted(read.refused_tools, 'tool')} left out (see above)")
+    if left_out.refused_tools:
+        lines.append(f"  {counted(left_out.refused_tools, 'tool')} left out (see above)")
     if result.distrusted:
         lines.append(
             f"  {counted(result.distrusted, 'vector')} at hand came out otherwise when a few of them were made again, "
@@ -64,26 +64,26 @@ def _outcome_line(result: DeployResult, *, seconds: float) -> str:
     return f"release {short(result.release)} is active; {work}"
 
 
-def refusal_lines(read: ReadCatalog) -> list[str]:
+def refusal_lines(left_out: LeftOut) -> list[str]:
     """The tools that were left out, and why."""
-    if not read.refused_tools:
+    if not left_out.refused_tools:
         return []
-    lines = [f"left out {counted(read.refused_tools, 'tool')}:"]
-    lines += [f"  - {fault}" for fault in read.refused[:SHOWN_REFUSALS]]
-    if len(read.refused) > SHOWN_REFUSALS:
-        lines.append(f"  … and {len(read.refused) - SHOWN_REFUSALS} more; --json lists all of them")
+    lines = [f"left out {counted(left_out.refused_tools, 'tool')}:"]
+    lines += [f"  - {fault}" for fault in left_out.refused[:SHOWN_REFUSALS]]
+    if len(left_out.refused) > SHOWN_REFUSALS:
+        lines.append(f"  … and {len(left_out.refused) - SHOWN_REFUSALS} more; --json lists all of them")
     return lines
 
 
-def deploy_json(result: DeployResult, read: ReadCatalog, *, seconds: float) -> dict[str, Any]:
+def deploy_json(result: DeployResult, left_out: LeftOut, *, seconds: float) -> dict[str, Any]:
     """A finished deploy, for a program."""
     outcome = "unchanged" if result.unchanged else "dry_run" if result.dry_run else "activated"
     return {
         "outcome": outcome,
         **asdict(result),
         "unchanged": result.unchanged,
-        "refused_tools": read.refused_tools,
-        "refused": [asdict(fault) for fault in read.refused],
+        "refused_tools": left_out.refused_tools,
+        "refused": [asdict(fault) for fault in left_out.refused],
         "seconds": round(seconds, 3),
     }
 

@@ -22,13 +22,17 @@ def canonical_json(value: Any) -> str:
     Raises ValueError for NaN or infinities, TypeError for a value JSON cannot hold, RecursionError where the
     value nests deeper than the interpreter's stack.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain)
+    return _ENCODER.encode(value)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):  # a read-only one, say: JSON knows dictionaries only
         return dict(value)
     raise TypeError(f"a {type(value).__name__} is no JSON value")
+
+
+# One for all values: `json.dumps` makes one each time, and a catalog has some for each tool.
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_plain)
 
 
 def canonical_bytes(value: Any) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 from indexer.adapters.catalog_reader import read_catalog_bytes
 from indexer.adapters.patient_store import WAIT_S
 from indexer.adapters.progress import shown_progress
-from indexer.catalog_file import ReadCatalog, read_catalog
+from indexer.catalog_file import LeftOut, ReadCatalog, read_catalog
 from indexer.commands.arguments import add_store, add_vectors, store_of, vectors_of
 from indexer.commands.attempt import Attempt, SwitchedError
 from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE, SWITCHED
@@ -67,7 +67,10 @@ def _run(arguments: argparse.Namespace) -> int:
     attempt = Attempt()
     with terminable(), attempt.accounted_for(as_json=arguments.json):
         read = _read(arguments)
-        for line in refusal_lines(read):
+        left_out = LeftOut(refused=read.refused, refused_tools=read.refused_tools)
+        catalog = [read.catalog]
+        del read
+        for line in refusal_lines(left_out):
             say(line)
         store, vectors = store_of(arguments, there=False), vectors_of(arguments)
         embedder = chosen_embedder(
@@ -75,7 +78,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         with shown_progress() as progress:
             result = deploy_catalog(
-                read.catalog,
+                catalog.pop(),  # which lets the deploy let go of it
                 store=store,
                 vectors=vectors,
                 embedder=embedder,
@@ -91,9 +94,9 @@ def _run(arguments: argparse.Namespace) -> int:
             )
         elapsed = time.monotonic() - started
         if arguments.json:
-            print_json(deploy_json(result, read, seconds=elapsed))
+            print_json(deploy_json(result, left_out, seconds=elapsed))
         else:
-            print("\n".join(deploy_lines(result, read, seconds=elapsed)), flush=True)
+            print("\n".join(deploy_lines(result, left_out, seconds=elapsed)), flush=True)
     return DONE
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from indexer.artefact import FILES, NPY_HEADER_BYTES, Artefact, FileEntry, read_manifest
 from indexer.contents import read_contents
 from indexer.errors import ArtefactError
-from indexer.npy import from_npy, header, to_npy
+from indexer.npy import from_npy, header, rows_to_npy, to_npy
 from indexer.sealed_ledger import read_ledger
 from tests.indexer.samples import artefact, json_values, release
 
@@ -238,3 +238,16 @@ def test_counts_that_ask_for_more_than_an_artefact_may_weigh_are_refused() -> No
 @pytest.mark.parametrize("shape", [(0,), (1,), (0, 1), (2**31, 65_536)])
 def test_the_head_of_an_array_is_as_long_as_sizes_are_counted_with(shape: tuple[int, ...]) -> None:
     assert len(header("<f4", shape)) == NPY_HEADER_BYTES
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (1, 4), (3, 1), (300, 16)])
+def test_rows_one_by_one_give_the_file_of_the_whole_array(shape: tuple[int, int]) -> None:
+    array = np.random.default_rng(1).random(shape, dtype=np.float32)
+    assert rows_to_npy(iter(array), shape=shape) == to_npy(array)
+    assert rows_to_npy(np.asfortranarray(array), shape=shape) == to_npy(array)
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (4, 4), (3, 5), (3, 0)])
+def test_rows_that_are_not_of_their_shape_are_refused(shape: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="rows: are not"):
+        rows_to_npy(np.zeros((3, 4), dtype=np.float32), shape=shape)

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surface.lexical import ToolText, best_first, build_postings, query_words, score, tool_text, words
+from surface.lexical import (
+    _ASCII_CUT,
+    ToolText,
+    _humps,
+    best_first,
+    build_postings,
+    query_words,
+    score,
+    tool_text,
+    words,
+)
 from tests.strategies import LAW, any_texts, json_values, tool_names
 
 TEXTS = st.lists(
@@ -27,6 +37,12 @@ def test_any_text_has_words_that_are_neither_empty_nor_in_capitals(text: str) ->
     found = words(text)
     assert all(word and word == word.casefold() for word in found)
     assert list(query_words(text)) == list(dict.fromkeys(found))
+
+
+@LAW
+@given(token=st.from_regex(r"[A-Za-z0-9]{1,12}", fullmatch=True))
+def test_a_token_of_ascii_is_cut_where_any_script_is(token: str) -> None:
+    assert _ASCII_CUT.split(token) == _humps(token)
 
 
 @pytest.mark.rule("CAT-3")
