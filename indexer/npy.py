@@ -28,14 +28,18 @@ def to_npy(array: NDArray[Any]) -> bytes:
 
 def rows_to_npy(rows: Iterable[NDArray[np.float32]], *, shape: tuple[int, int]) -> bytes:
     """The same of a float32 array of this shape that is nowhere whole; raises ValueError where the rows are others."""
+    wrong = f"rows: are not {shape[0]} of {shape[1]} numbers"
     file = BytesIO()  # which gives away its bytes without a copy
     file.write(header("<f4", shape))
+    count = 0
     for row in rows:
+        if row.shape != shape[1:]:
+            raise ValueError(wrong)
         file.write(np.ascontiguousarray(row, dtype="<f4").data)
-    data = file.getvalue()
-    if len(data) != len(header("<f4", shape)) + 4 * shape[0] * shape[1]:
-        raise ValueError(f"rows: are not {shape[0]} of {shape[1]} numbers")
-    return data
+        count += 1
+    if count != shape[0]:
+        raise ValueError(wrong)
+    return file.getvalue()
 
 
 def from_npy(data: bytes, *, dtype: str, shape: tuple[int, ...], name: str) -> NDArray[Any]:

@@ -247,7 +247,7 @@ def test_rows_one_by_one_give_the_file_of_the_whole_array(shape: tuple[int, int]
     assert rows_to_npy(np.asfortranarray(array), shape=shape) == to_npy(array)
 
 
-@pytest.mark.parametrize("shape", [(2, 4), (4, 4), (3, 5), (3, 0)])
+@pytest.mark.parametrize("shape", [(2, 4), (4, 4), (3, 5), (3, 0), (2, 6), (12, 1)])
 def test_rows_that_are_not_of_their_shape_are_refused(shape: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="rows: are not"):
         rows_to_npy(np.zeros((3, 4), dtype=np.float32), shape=shape)

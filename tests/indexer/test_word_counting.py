@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from threading import Event
 from typing import overload
+from weakref import ref
 
 import pytest
 
@@ -44,6 +45,15 @@ def test_each_surface_has_the_words_that_it_has_alone() -> None:
             found, alone = words.pop(key).result(60), words_of(rows)
             assert found.words == alone.words
             assert found.impacts.tolist() == alone.impacts.tolist()
+
+
+def test_words_that_the_block_has_let_go_of_are_held_by_nobody() -> None:
+    with counting_words({"a": ROWS, "b": ROWS}) as words:
+        words["b"].result(60)
+        held = ref(words["a"].result(60).impacts)
+        assert held() is not None
+        del words["a"]
+        assert held() is None
 
 
 def test_a_block_that_ends_early_waits_for_nothing_and_no_further_surface_is_begun() -> None:
