@@ -21,7 +21,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NoReturn
 
 from surface._version import __version__
-from surface.adapters.termination import TerminatedError
+from surface.adapters.termination import TerminatedError, interrupted_later
 
 GROUP = "toolsurface.commands"
 DONE, FAILED, WRONG_USE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -104,11 +104,12 @@ def _main(arguments: list[str]) -> int:
     missing: dict[str, str] = {}
     # Only the command asked for is imported; the list of commands needs them all.
     wanted = [offered[arguments[0]]] if arguments and arguments[0] in offered else list(offered.values())
-    for entry in wanted:
-        try:
-            commands[entry.name] = entry.load()
-        except ModuleNotFoundError as error:
-            missing[entry.name] = _how_to_install(entry, error)
+    with interrupted_later():
+        for entry in wanted:
+            try:
+                commands[entry.name] = entry.load()
+            except ModuleNotFoundError as error:
+                missing[entry.name] = _how_to_install(entry, error)
     if arguments and arguments[0] in missing:
         say(f"toolsurface {arguments[0]}: {missing[arguments[0]]}")
         return WRONG_USE

@@ -1,4 +1,6 @@
-"""SIGTERM ends a command as Ctrl-C does: what was done is accounted for, and last words are said."""
+"""Signals that end a command: SIGTERM as Ctrl-C does, so that what was done is accounted for and last words are said,
+and Ctrl-C only where it is understood.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +27,26 @@ def terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def interrupted_later() -> Iterator[None]:
+    """Ctrl-C inside the block is raised at its end, where nobody else handles it and signals can be handled.
+
+    For imports: a library may tell an interruption of its own beginning as a fault of its own.
+    """
+    untouched = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not untouched or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: asked.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if asked.is_set():
+            raise KeyboardInterrupt
 
 
 def _terminate(*_: object) -> NoReturn:

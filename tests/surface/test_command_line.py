@@ -150,6 +150,28 @@ def test_an_interrupted_command_ends_with_130(tmp_path: Path) -> None:
     assert told == "python -m surface export: interrupted\n"
 
 
+def test_a_command_that_is_interrupted_while_a_library_is_imported_ends_with_130() -> None:
+    """In a process where numpy is interrupted, and tells it as its own failure, as the native parts of libraries do."""
+    code = (
+        "import signal, sys\n"
+        "from importlib.abc import MetaPathFinder\n"
+        "from surface.adapters.command_line import main\n"
+        "class Touchy(MetaPathFinder):\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'numpy':\n"
+        "            try:\n"
+        "                signal.raise_signal(signal.SIGINT)\n"
+        "            except KeyboardInterrupt:\n"
+        "                raise ImportError('initialization failed')\n"
+        "sys.meta_path.insert(0, Touchy())\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "deploy", "catalog.json"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "toolsurface: interrupted\n")
+
+
 def test_a_part_is_run_as_a_module_too(tmp_path: Path) -> None:
     ended = ran("export", "shop_agent:make", "-o", "catalog.json", "--json", folder=write_application(tmp_path))
     assert ended.returncode == 0
