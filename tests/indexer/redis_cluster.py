@@ -17,6 +17,8 @@ NODE_TIMEOUT_MS = 1_000
 _SLOTS = 16_384
 # No replica waits five seconds for others to join it.
 _CLUSTERED = ("--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0")
+PARTIAL = ("--cluster-require-full-coverage", "no")
+"""With it the servers that are there answer while another one has no successor yet; else all of them refuse."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,14 +45,14 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(folder: Path, *, binary: str = BINARIES["redis-8"]) -> Iterator[Cluster]:
+def running_cluster(folder: Path, *settings: str, binary: str = BINARIES["redis-8"]) -> Iterator[Cluster]:
     """The cluster, once every node of it knows that all slots are served and every primary has its replica."""
     with ExitStack() as stack:
         servers = []
         for number in range(6):
             home = folder / str(number)
             home.mkdir()
-            options = [*_CLUSTERED, "--cluster-node-timeout", str(NODE_TIMEOUT_MS)]
+            options = [*_CLUSTERED, "--cluster-node-timeout", str(NODE_TIMEOUT_MS), *settings]
             server = start(binary, home, *options, port=free_port())
             stack.callback(server.stop)
             servers.append(server)

@@ -22,7 +22,7 @@ from indexer.artefact import IndexManifest
 from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
 from tests.contracts.vector_index_contract import Build, VectorIndexContract, unit
 from tests.indexer.looking import nobody_goes_on_looking  # noqa: F401 - a fixture of this module
-from tests.indexer.redis_cluster import running_cluster, until
+from tests.indexer.redis_cluster import PARTIAL, running_cluster, until
 from tests.indexer.redis_server import BINARIES, RedisServer, running
 from tests.indexer.samples import artefact
 
@@ -264,20 +264,23 @@ def test_the_other_servers_of_a_cluster_answer_while_one_hangs_until_its_replica
     tmp_path: Path,
 ) -> None:
     rows = unit(10, 16)
-    with running_cluster(tmp_path) as cluster:
+    with running_cluster(tmp_path, *PARTIAL) as cluster:
         vectors = RedisVectors(read_redis_url(cluster.url))
         manifests = [manifest_of(rows) for _ in range(12)]
         indexes = {key_of(each): vectors.index_of(each, rows) for each in manifests}
         assert all(answers(index, rows[:1]) for index in indexes.values())
         hung = cluster.primary_of(next(iter(indexes)))
-        there = {key: cluster.primary_of(key) is not hung for key in indexes}
-        assert any(there.values())
+        there = [index for key, index in indexes.items() if cluster.primary_of(key) is not hung]
+        away = [index for key, index in indexes.items() if cluster.primary_of(key) is hung]
+        assert there
         hung.stop(signal.SIGSTOP)
         try:
             assert not answers(next(iter(indexes.values())), rows[:1])
             began = time.monotonic()
-            assert {key: answers(index, rows[:1]) for key, index in indexes.items()} == there
-            assert time.monotonic() - began < SEARCH_WAITS.answer_s
+            assert all(answers(index, rows[:1]) for index in there)
+            for index in away:
+                answers(index, rows[:1])  # or not: a busy machine may take so long that its replica has taken over
+            assert time.monotonic() - began < SEARCH_WAITS.answer_s * len(away)
             until(lambda: all(answers(index, rows[:1]) for index in indexes.values()))
         finally:
             hung.stop(signal.SIGCONT)
