@@ -57,8 +57,6 @@ class Activation:
     """Searches of this run that the transcript still shows."""
     schema_bytes: int
     """Canonical schema bytes of all active tools together."""
-    doubtful: frozenset[str] = frozenset()
-    """What may have been active before and is not now: evicted, or selected by a receipt that no longer counts."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,7 +91,6 @@ def activate(
         ignored=MappingProxyType(dict(sum((step.ignored for step in found if step.ignored), Counter()))),
         searches=sum(step.searches for step in found),
         schema_bytes=sum({**present, **_weights(fitting.admitted, surface)}.values()),
-        doubtful=frozenset(chain(fitting.skipped, starved, *(step.doubtful for step in found))),
     )
 
 
@@ -107,37 +104,28 @@ class _StepReceipts:
     """The tools of repaired calls, in call order."""
     ignored: Counter[Rejection] = field(default_factory=Counter)
     searches: int = 0
-    doubtful: tuple[str, ...] = ()
-    """What those select that would count after another deploy, in another run, on another surface or by another key."""
 
 
 _NOTHING = _StepReceipts()
-_ELSEWHERE = frozenset({Rejection.STALE, Rejection.FOREIGN_RUN, Rejection.FOREIGN_SURFACE, Rejection.FORGED})
 
 
 def _read_step(step: Step, run_id: str, surface: CheckedSurface, signer: ReceiptSigner | None) -> _StepReceipts:
     judged = [
-        (call, found, _judged(found, call, run_id, surface, signer))
+        (call, receipt)
         for call in step.calls
-        if (found := _receipt_of(call, step.results.get(call.id), surface)) is not None
+        if (receipt := _receipt_of(call, step.results.get(call.id), run_id, surface, signer)) is not None
     ]
     if not judged:
         return _NOTHING
-    valid = [verdict for _, _, verdict in judged if isinstance(verdict, Receipt)]
+    valid = [receipt for _, receipt in judged if isinstance(receipt, Receipt)]
     return _StepReceipts(
         choices=tuple(receipt.selected for receipt in valid if receipt.status is Status.SELECTED),
         required=tuple(receipt.selected[0] for receipt in valid if receipt.status is Status.SEARCH_REQUIRED),
-        ignored=Counter(verdict for _, _, verdict in judged if isinstance(verdict, Rejection)),
-        doubtful=tuple(
-            name
-            for _, found, verdict in judged
-            if isinstance(found, Receipt) and verdict in _ELSEWHERE
-            for name in found.selected
-        ),
+        ignored=Counter(receipt for _, receipt in judged if isinstance(receipt, Rejection)),
         # A search whose receipt went stale was made all the same.
         searches=sum(
-            call.name == surface.search.name and (isinstance(verdict, Receipt) or verdict is Rejection.STALE)
-            for call, _, verdict in judged
+            call.name == surface.search.name and (isinstance(receipt, Receipt) or receipt is Rejection.STALE)
+            for call, receipt in judged
         ),
     )
 
@@ -202,19 +190,21 @@ def checked_presence(surface: CheckedSurface, pins: Sequence[str], limits: Limit
     return present
 
 
-def _receipt_of(call: Call, result: Result | None, surface: CheckedSurface) -> Receipt | Rejection | None:
-    """The receipt in a result, the reason why it is none, or None where there is nothing of a receipt at all."""
+def _receipt_of(
+    call: Call,
+    result: Result | None,
+    run_id: str,
+    surface: CheckedSurface,
+    signer: ReceiptSigner | None,
+) -> Receipt | Rejection | None:
+    """The valid receipt in a result, the reason it does not count, or None where there is no receipt at all."""
     if result is None:
         return None
     text = result.text or ""
     owes_receipt = call.name == surface.search.name and not result.failed
-    return parse_receipt(text) if owes_receipt or KIND in text else None
-
-
-def _judged(
-    receipt: Receipt | Rejection, call: Call, run_id: str, surface: CheckedSurface, signer: ReceiptSigner | None
-) -> Receipt | Rejection:
-    """The receipt where it counts, else the reason why it does not."""
+    if not owes_receipt and KIND not in text:
+        return None
+    receipt = parse_receipt(text)
     if isinstance(receipt, Rejection):
         return receipt
     if not _is_in_place(receipt, call, surface):

@@ -85,21 +85,19 @@ class Turn:
         call_id: str,
         *,
         restarted: bool = False,
-        begun: bool = False,
         arguments: Any = AS_WRITTEN,
         withheld: bool = False,
     ) -> CallAnswer:
         """The answer to one call.
 
-        `restarted`: a restart found it unanswered. `begun`: and the framework knows that it had begun.
-        `arguments` stand for those that the model wrote, where a framework changed them; `withheld` says that the
-        framework did not offer the tool in this step, active or not. Raises TranscriptError where the turn has no
-        such call.
+        `restarted`: a restart found it unanswered, or a framework knows that it had begun. `arguments` stand for those
+        that the model wrote, where a framework changed them; `withheld` says that the framework did not offer the tool
+        in this step, active or not. Raises TranscriptError where the turn has no such call.
         """
         call = self._call(call_id)
         if arguments is not AS_WRITTEN:
             call = replace(call, arguments=arguments)
-        routed = self._route(call, restarted=restarted or begun, begun=begun, withheld=withheld)
+        routed = self._route(call, restarted=restarted, withheld=withheld)
         return await self.calls.witnessed(call, routed, self._known)
 
     async def pass_on(
@@ -152,7 +150,7 @@ class Turn:
                 return call
         raise TranscriptError("messages: the last assistant turn holds no call of the id that is to be answered")
 
-    async def _route(self, call: Call, *, restarted: bool, begun: bool = False, withheld: bool = False) -> CallAnswer:
+    async def _route(self, call: Call, *, restarted: bool, withheld: bool = False) -> CallAnswer:
         if call.name == self.surface.search.name:
             return await self._search(call)
         if call.name not in self.surface.catalog:
@@ -160,10 +158,9 @@ class Turn:
             return self.calls.unknown(call, hint, restarted=restarted)
         if call.name in self.names and not withheld:
             return await self.calls.run(call, restarted=restarted)
-        # The activation is that of now. Where a receipt names the tool and does not count, a deploy, another run or
-        # other ceilings may have come between, and the tool may have been active when the call was made.
-        may_have_run = begun or (restarted and call.name in self.plan.activation.doubtful)
-        interrupted = await self.calls.interrupted(call, restarted=may_have_run)
+        # The activation is that of now. A deploy, other pins or other ceilings may have come between, and the tool may
+        # have been active when the call was made: no transcript tells that it was not (MNT-9).
+        interrupted = await self.calls.interrupted(call, restarted=restarted)
         return interrupted or self.searcher.repair(
             call.name,
             surface=self.surface,

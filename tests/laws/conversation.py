@@ -235,11 +235,7 @@ class Conversation:
                 answers[id_] = model.searched(each.proposed or (), number, id_, world)
             elif each.name not in world.tools:
                 answers[id_] = Fate.UNKNOWN
-            elif (
-                id_ in restarted
-                and not world.tools[each.name].repeatable
-                and each.name in {*active, *model.doubtful(before, world)}
-            ):
+            elif id_ in restarted and not world.tools[each.name].repeatable:
                 answers[id_] = Fate.INTERRUPTED
             elif each.name not in active:
                 answers[id_] = model.repaired(each.name, id_, world)

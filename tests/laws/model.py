@@ -111,34 +111,16 @@ def counts(entry: Entry, world: World) -> bool:
 def genuine(entry: Entry, world: World) -> bool:
     """Legible, in its place, signed where that is asked for, of this run and this surface."""
     paper = entry.paper
-    if paper is None or not in_place(entry):
-        return False
-    signed = not world.signed or paper.signed_for == entry.id
-    return signed and (paper.run, paper.surface) == (world.run, world.surface)
-
-
-def in_place(entry: Entry) -> bool:
-    """Whether a call got a legible paper of the kind that it may get."""
-    paper = entry.paper
     if paper is None or not paper.legible:
         return False
-    return {
+    in_place = {
         Status.SELECTED: entry.name == SEARCH,
         Status.NO_MATCH: entry.name == SEARCH,
         Status.SEARCH_REQUIRED: paper.names == (entry.name,),
         Status.SELECTION_REFUSED: True,
     }[paper.status]
-
-
-def doubtful(steps: Sequence[Sequence[Entry]], world: World) -> set[str]:
-    """MNT-9: what may have been active before: selected by a paper that counts elsewhere, or crowded out here."""
-    elsewhere = [
-        entry.paper.names
-        for step in steps
-        for entry in step
-        if entry.paper is not None and in_place(entry) and not counts(entry, world)
-    ]
-    return {*chain.from_iterable(elsewhere), *_wanted(steps, world)} - set(selection(steps, world))
+    signed = not world.signed or paper.signed_for == entry.id
+    return in_place and signed and (paper.run, paper.surface) == (world.run, world.surface)
 
 
 def stale(paper: Paper, world: World) -> bool:
@@ -159,31 +141,17 @@ def searches(steps: Sequence[Sequence[Entry]], world: World) -> int:
 
 def selection(steps: Sequence[Sequence[Entry]], world: World) -> tuple[str, ...]:
     """ACT-2, ACT-3, ACT-6: the selection in force, as far as it fits."""
-    chosen = _in_force(steps, world, lambda choices: _merged(choices, world.fits))
-    while not world.fits(chosen):
-        chosen = chosen[:-1]
-    return chosen
-
-
-def _wanted(steps: Sequence[Sequence[Entry]], world: World) -> tuple[str, ...]:
-    """The selection in force if everything fitted."""
-    return _in_force(steps, world, lambda choices: _unique(chain.from_iterable(choices)))
-
-
-def _in_force(
-    steps: Sequence[Sequence[Entry]],
-    world: World,
-    merged: Callable[[Sequence[tuple[str, ...]]], tuple[str, ...]],
-) -> tuple[str, ...]:
     chosen: tuple[str, ...] = ()
     for step in steps:
         papers = [entry.paper for entry in step if entry.paper is not None and counts(entry, world)]
         choices = [paper.names for paper in papers if paper.status is Status.SELECTED]
         if choices:
-            chosen = merged(choices)
+            chosen = _merged(choices, world.fits)
         for paper in papers:
             if paper.status is Status.SEARCH_REQUIRED:
                 chosen = _unique((*paper.names, *chosen))
+    while not world.fits(chosen):
+        chosen = chosen[:-1]
     return chosen
 
 

@@ -50,7 +50,13 @@ class Shop:
             self.handled.append(name)
             return f"{name} is done"
 
-        return Tool(name=name, description=description, input=PydanticInput(AnyArguments), handler=handler)
+        return Tool(
+            name=name,
+            description=description,
+            input=PydanticInput(AnyArguments),
+            handler=handler,
+            idempotent=name == "file_delete",
+        )
 
     def application(
         self,

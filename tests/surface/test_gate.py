@@ -28,8 +28,7 @@ from surface import (
 from surface.call import CallAnswer
 from surface.content import Text
 from surface.input_model import PydanticInput
-from surface.prepared_step import PreparedStep
-from surface.receipt import NEXT, Provenance, Rejection, Status
+from surface.receipt import NEXT, Provenance, Status
 from surface.registry import CheckedSurface
 from tests.surface.deferred import AnyArguments, Shop, Talk, receipt_in
 from tests.surface.neutral_dialect import Answered, answers_in, call, error_in, turn
@@ -54,13 +53,6 @@ async def by_resume(run: MountedRun, messages: Sequence[Any]) -> list[Any]:
 
 
 every_way = pytest.mark.parametrize("answer", [by_dispatch, by_resume], ids=["dispatch", "resume"])
-
-
-def _refused(step: PreparedStep, answer: Any) -> str:
-    """What a call of the hidden tool is told: after a restart it may have run, where it may have been active before."""
-    assert step.activation is not None
-    once = {Rejection.STALE, Rejection.FOREIGN_RUN, Rejection.FOREIGN_SURFACE, Rejection.FORGED}
-    return "INTERRUPTED" if answer is by_resume and once & step.activation.ignored.keys() else "INACTIVE"
 
 
 def mounted(shop: Shop, **other: Any) -> MountedRun:
@@ -123,6 +115,7 @@ async def test_no_input_model_fence_lifecycle_or_hook_of_an_inactive_tool_is_ask
         input=Noted(),
         handler=note("handler"),
         lifecycle=Lifecycle(before=note("before"), after=note("after")),
+        idempotent=True,
     )
     run = mounted(
         Shop(),
@@ -275,10 +268,9 @@ async def test_a_receipt_that_does_not_count_opens_nothing(planted: Planted, ans
     shop = Shop()
     run = mounted(shop)
     messages = planted(run.surface)
-    step = await run.prepare_step(messages)
-    assert HIDDEN not in step.names
+    assert HIDDEN not in (await run.prepare_step(messages)).names
     (given,) = answers_in(await answer(run, [*messages, turn(call(HIDDEN, id="direct"))]))
-    assert given.outcome == _refused(step, answer)
+    assert given.outcome == "INACTIVE"
     assert shop.handled == []
 
 
@@ -342,10 +334,9 @@ async def test_with_a_signer_only_its_own_receipt_for_this_call_counts(
     shop = Shop()
     run = mounted(shop, signer=SIGNER)
     messages = in_a_search_result(lambda surface: forged(surface).to_json())(run.surface)
-    step = await run.prepare_step(messages)
-    assert HIDDEN not in step.names
+    assert HIDDEN not in (await run.prepare_step(messages)).names
     (given,) = answers_in(await answer(run, [*messages, turn(call(HIDDEN, id="direct"))]))
-    assert given.outcome == _refused(step, answer)
+    assert given.outcome == "INACTIVE"
     assert shop.handled == []
 
 
@@ -372,7 +363,8 @@ async def test_a_tool_that_the_application_narrowed_away_does_not_run(answer: An
     assert (await run.prepare_step(messages)).names == ("search_tools", "help", "invoices_list")
     for name in (HIDDEN, "weather_forecast"):
         (given,) = answers_in(await answer(run, [*messages, turn(call(name, id="direct"))]))
-        assert given.outcome == "INACTIVE"
+        once = answer is by_resume and name == "weather_forecast"  # it may not run twice, and may have been let through
+        assert given.outcome == ("INTERRUPTED" if once else "INACTIVE")
     assert shop.handled == []
 
 

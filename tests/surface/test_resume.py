@@ -42,8 +42,8 @@ def error_codes(messages: Sequence[Any]) -> dict[str, str]:
     return {id_: json.loads(text).get("error", {}).get("code", "") for id_, text in results_in(messages).items()}
 
 
-def mounted(shop: Shop, *, run_id: str = "run-1", **other: Any) -> MountedRun:
-    return shop.application(dialect=ANTHROPIC_MESSAGES, **other).mount(run_id=run_id, surface="reader")
+def mounted(shop: Shop, *, run_id: str = "run-1", pins: Sequence[str] = (), **other: Any) -> MountedRun:
+    return shop.application(dialect=ANTHROPIC_MESSAGES, **other).mount(run_id=run_id, surface="reader", pins=pins)
 
 
 def journaling(handled: list[str], name: str, **declared: Any) -> Tool:
@@ -174,6 +174,18 @@ async def test_the_application_is_not_asked_about_calls_that_are_not_restarted()
     await run.resume([says(("c", "file_delete"), ("d", "nobody"), ("s", "search_tools"))])
     assert asked == []
     assert handled == ["work"]
+
+
+@pytest.mark.rule("MNT-9", "REP-1")
+async def test_a_call_of_a_tool_that_was_a_pin_before_the_restart_may_have_run() -> None:
+    handled: list[str] = []
+    tools = [journaling(handled, "work"), journaling(handled, "look", read_only=True)]
+    messages = [says(("c", "work"), ("l", "look"))]
+    await mounted(Shop(), tools=tools, pins=["work", "look"]).dispatch(messages)
+    answered = await mounted(Shop(), tools=tools).resume(restarted(messages))  # the result was lost, the pins are gone
+    assert error_codes(answered) == {"c": "INTERRUPTED", "l": ""}
+    assert "SEARCH_REQUIRED" in results_in(answered)["l"]
+    assert sorted(handled) == ["look", "work"]
 
 
 @pytest.mark.rule("MNT-9")

@@ -31,12 +31,12 @@ class Attempt:
     """What a checkpointer knows of it."""
 
     def begun(self) -> bool:
-        """Whether a checkpointer knows that the call had begun, which this process did not see fail."""
-        return self.journal is not None and self.journal.begun() and not self.failed
+        """Whether the call, which may not run twice, may have run, as far as anybody knows."""
+        return self.unseen if self.journal is None else self.journal.begun() and not self.failed
 
     async def abegun(self) -> bool:
         """The same, for an async graph."""
-        return self.journal is not None and await self.journal.abegun() and not self.failed
+        return self.unseen if self.journal is None else await self.journal.abegun() and not self.failed
 
     def begin(self) -> bool:
         """Notes the beginning; whether the call, which may not run twice, may have run.

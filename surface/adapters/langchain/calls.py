@@ -123,10 +123,10 @@ class GatedCall:
         )
         return self.request.override(tool=tool)
 
-    async def answer(self, *, restarted: bool, begun: bool) -> ToolMessage:
+    async def answer(self, *, restarted: bool) -> ToolMessage:
         """The answer to a call that no tool runs for."""
-        if begun or not self.redirected:
-            return self._in_place(await self.turn.answer(self.call_id, restarted=restarted, begun=begun))
+        if restarted or not self.redirected:
+            return self._in_place(await self.turn.answer(self.call_id, restarted=restarted))
         # No receipt: one counts in the messages only where the call is that of the model itself (RCP-3).
         search = self.turn.surface.search.name
         hint = f"Search with {search} for one that fits, or call the tool that you meant again."

@@ -160,7 +160,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
 
         with self._attempts.of(gated) as attempt:
             if gated.inactive:
-                return run_blocking(gated.answer(restarted=attempt.unseen, begun=attempt.begun()))
+                return run_blocking(gated.answer(restarted=attempt.begun()))
             restarted = attempt.begin()
             native = gated.native
             try:
@@ -180,7 +180,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
             return cast("Answered", gated or await handler(request))
         with self._attempts.of(gated) as attempt:
             if gated.inactive:
-                return await gated.answer(restarted=attempt.unseen, begun=await attempt.abegun())
+                return await gated.answer(restarted=await attempt.abegun())
             restarted = await attempt.abegin()
             native = gated.native
             try:

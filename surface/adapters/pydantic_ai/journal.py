@@ -91,9 +91,9 @@ class RunJournal:
     ) -> Outcome:
         """What became of a call, now or as recorded; raises what the work raises by accident.
 
-        `work` is told whether a restart found the call (`restarted`) and whether it is known to have `begun` before. No
-        record is the last word where the tool asked to wait and another approval came, nor where the fence refused the
-        call and `may_begin` says that it may begin now: then there is a next attempt.
+        `work` is told whether a restart found the call, or it is known to have begun before (`restarted`). No record is
+        the last word where the tool asked to wait and another approval came, nor where the fence refused the call and
+        `may_begin` says that it may begin now: then there is a next attempt.
         """
         attempt = 1
         while True:
@@ -120,7 +120,7 @@ class RunJournal:
 
             async def recorded() -> str:
                 first.close()
-                outcome = await work(restarted=found, begun=began)
+                outcome = await work(restarted=found or began)
                 tie = {"call": call.id, "tool": call.tool, "arguments": call.arguments, "approval": call.approval}
                 made.append(json.dumps({**tie, **_written(outcome, call.tool, call.id)}))
                 return made[0]

@@ -126,7 +126,7 @@ class RunToolset(AbstractToolset[Any]):
         # Nothing but a journal tells a first approval from a second: whoever approves a call wants it run now.
         found = call.id in (self._found or ()) and not ctx.tool_call_approved
         if self._journal is None:
-            return _given(await work(restarted=found, begun=False))
+            return _given(await work(restarted=found))
 
         catalog = self._run.surface.catalog
 
@@ -160,15 +160,14 @@ class RunToolset(AbstractToolset[Any]):
         ctx: RunContext[Any],
         *,
         restarted: bool,
-        begun: bool,
     ) -> Outcome:
         call_id = ctx.tool_call_id or ""
         withheld = gated.entry != name
         if gated.own is not None and not withheld:
-            return await self._pass_on(turn, gated.own, name, arguments, ctx, restarted=restarted or begun)
+            return await self._pass_on(turn, gated.own, name, arguments, ctx, restarted=restarted)
         searches = name == self._run.surface.search.name
         written = AS_WRITTEN if withheld or searches else as_written(arguments)
-        answer = await turn.answer(call_id, restarted=restarted, begun=begun, arguments=written, withheld=withheld)
+        answer = await turn.answer(call_id, restarted=restarted, arguments=written, withheld=withheld)
         return _outcome_of(answer)
 
     async def rejected(self, ctx: RunContext[Any], call_id: str) -> None:
