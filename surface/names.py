@@ -31,7 +31,7 @@ _JOINT: Final = re.compile(r"[A-Za-z0-9][_.-]+[A-Za-z0-9]|[a-z0-9][A-Z]|[A-Z][A-
 class NameIndex:
     """The names of one catalog, ready to be recognised; immutable, threads may share it."""
 
-    __slots__ = ("_by_length", "_exact", "_folded", "_longest")
+    __slots__ = ("_by_length", "_exact", "_folded", "_letters", "_longest")
 
     def __init__(self, names: Sequence[str]) -> None:
         """Rows are positions in `names`. Linear in the names, in time and memory."""
@@ -51,6 +51,7 @@ class NameIndex:
             if folded not in self._exact:
                 self._by_length.setdefault(len(folded), []).append(folded)
         self._longest = max(self._by_length, default=0)
+        self._letters = frozenset[str]().union(*map("".join, self._by_length.values()))
 
     def called(self, query: str) -> tuple[int, ...]:
         """The rows of the tools that `query` calls by name, in the order it does; most queries call none."""
@@ -72,6 +73,8 @@ class NameIndex:
         length = len(folded)
         if not _LEAST_TYPO_CHARACTERS <= length <= self._longest + 1:
             return []
+        if sum(letter not in self._letters for letter in folded) > 1:
+            return []  # a typo puts in one letter that no name has, and no more: a sentence has several blanks
         found: list[int] = []
         for near in (length - 1, length, length + 1):
             choices = self._by_length.get(near, [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from rapidfuzz.distance import OSA
 
 from surface.names import NameIndex, standing_first
 from tests.strategies import LAW
@@ -82,6 +83,18 @@ def test_every_name_calls_itself_whole_and_inside_a_sentence(names: list[str], d
     row = data.draw(st.integers(0, len(names) - 1))
     assert index.called(names[row]) == (row,)
     assert index.called(f"now run {names[row]}, please") == (row,)
+
+
+@LAW
+@given(st.lists(st.text("abc", min_size=5, max_size=7), min_size=1, max_size=6, unique=True), st.data())
+def test_a_whole_query_calls_the_one_name_that_is_a_typo_away(names: list[str], data: st.DataObject) -> None:
+    query = names[0]
+    for _ in range(data.draw(st.integers(1, 2))):
+        at = data.draw(st.integers(1, len(query) - 1))
+        query = query[:at] + data.draw(st.sampled_from("abc x")) + query[at + data.draw(st.integers(0, 1)) :]
+    assume(query == query.strip() and query not in names)
+    near = [row for row, name in enumerate(names) if OSA.distance(query, name) == 1]
+    assert NameIndex(names).called(query) == (tuple(near) if len(near) == 1 else ())
 
 
 @LAW
