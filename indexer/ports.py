@@ -57,8 +57,11 @@ class VectorStore(Protocol):
 class LexicalIndex(Protocol):
     """The lexical rule of `surface.lexical`, executed over arrays."""
 
-    def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
-        """The score of every row, shape (tools,), equal to `surface.lexical.score` to the last bit; 0 = no word."""
+    def scores(self, queries: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+        """What the words of each query score, shape (queries, tools), equal to `surface.lexical.score` to the last bit.
+
+        0 where a tool holds none of the words.
+        """
         ...
 
 

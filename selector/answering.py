@@ -133,7 +133,7 @@ class Answering:
     def _words(self, index: SurfaceIndex, texts: Sequence[str]) -> NDArray[np.float64]:
         """What the words of each text say of each tool, shape (texts, tools)."""
         with self.around("words"):
-            return np.stack([index.lexical.scores(query_words(text)) for text in texts])
+            return index.lexical.scores([query_words(text) for text in texts])
 
     def _dense(self, index: SurfaceIndex, vectors: Sequence[NDArray[np.float32]]) -> Dense | None:
         """The tools nearest to each vector; None where there is none or the vector index failed."""

@@ -168,11 +168,11 @@ class _Reader:
         self._tools = len(index.names)
         self._texts = seen.texts
         self._trust = trust
-        self._lexical = np.stack([index.lexical.scores(query_words(text))[at] for text in seen.texts])
+        self._lexical = index.lexical.scores([query_words(text) for text in seen.texts])[:, at]
         self._points: dict[str, NDArray[np.float64]] = {}
         unknown: list[str] = []
         for term in query_words(seen.texts[0])[:MAX_WORDS]:
-            scores = index.lexical.scores((term,))
+            (scores,) = index.lexical.scores([(term,)])
             self._points[term] = scores[at]
             if not scores.any():
                 unknown.append(term)

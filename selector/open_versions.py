@@ -202,6 +202,6 @@ def _warm(index: SurfaceIndex) -> None:
         return
     dimension = index.manifest.dimension
     scores, rows = index.vectors.search(np.full((1, dimension), dimension**-0.5, dtype=np.float32), 1)
-    words = index.lexical.scores(())
-    if not np.isfinite(scores).all() or not 0 <= rows[0, 0] < len(index.names) or words.shape != (len(index.names),):
+    words = index.lexical.scores([()])
+    if not np.isfinite(scores).all() or not 0 <= rows[0, 0] < len(index.names) or words.shape != (1, len(index.names)):
         raise ArtefactError(f"version {index.version}: does not answer as its manifest says; deploy again")

@@ -38,7 +38,8 @@ def test_lexical_scores_and_order_are_those_of_the_rule_to_the_last_bit(
     terms = query_words(query)
     expected = score(postings, terms)
     _, names, lexical = opened(given_tools)
-    scores = lexical.scores(terms)
+    other, scores = lexical.scores([(), terms])
+    assert not other.any()
     assert {row: scores[row] for row in np.flatnonzero(scores)} == expected
     order = np.argsort(-scores, kind="stable")
     ranked = [(names[row], scores[row]) for row in order if scores[row]]
@@ -86,7 +87,7 @@ def test_an_opened_index_finds_its_tools() -> None:
     assert (index.version, index.names) == (one.version, ("create_issue", "delete_branch", "list_files"))
     _, rows = index.vectors.search(EMBEDDER.embed_queries(["delete the branch"]), 1)
     assert index.names[rows[0, 0]] == "delete_branch"
-    assert index.names[int(index.lexical.scores(query_words("create issues")).argmax())] == "create_issue"
+    assert index.names[int(index.lexical.scores([query_words("create issues")]).argmax())] == "create_issue"
 
 
 def test_a_version_of_another_lexical_rule_is_not_opened() -> None:

@@ -102,7 +102,7 @@ def test_the_shipped_model_finds_real_tools_by_what_people_say() -> None:
     index = open_index(artefact, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
     _, rows = index.vectors.search(embedder.embed_queries(["report a bug in a repository"]), 5)
     assert any("issue" in index.names[row] for row in rows[0])
-    assert index.lexical.scores(query_words("create a pull request")).max() > 0
+    assert index.lexical.scores([query_words("create a pull request")]).max() > 0
 
 
 def test_vectors_elsewhere_are_searched_as_those_in_memory_with_the_shipped_model_and_real_queries(

@@ -220,10 +220,10 @@ async def test_an_explanation_nobody_waits_for_scores_no_word(library: Library) 
     index = await library.opened(library.find(APPLICATION, SURFACE, None))
 
     class Counting:
-        def scores(self, terms: Sequence[str]) -> NDArray[np.float64]:
+        def scores(self, queries: Sequence[Sequence[str]]) -> NDArray[np.float64]:
             nonlocal scored
             scored += 1
-            return index.lexical.scores(terms)
+            return index.lexical.scores(queries)
 
     class Counted:
         find = staticmethod(library.find)

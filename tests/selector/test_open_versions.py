@@ -77,7 +77,7 @@ async def test_an_evicted_index_answers_who_holds_it_and_is_free_afterwards() ->
     library = _over(store, budget=10)
     held = await _asked(library, "a")
     await _asked(library, "b")
-    assert held.lexical.scores(("thing",)).all()
+    assert held.lexical.scores([("thing",)]).all()
     gone = weakref.ref(held.lexical)
     del held
     gc.collect()
