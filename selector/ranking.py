@@ -20,6 +20,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
@@ -109,24 +110,49 @@ def rank_hybrid(
     tools = lexical.shape[1]
     if trust >= READABLE and not fits(nearness(dense.scores), calibration, tools=tools, strictness=strictness):
         return []
-    cosines = np.empty(lexical.shape, dtype=np.float64)
-    candidate: NDArray[np.bool_] = np.asarray((lexical > 0.0).any(axis=0))
-    for at in range(len(lexical)):
-        cosines[at] = dense.scores[at].min()
-        cosines[at, dense.rows[at]] = dense.scores[at]
-        candidate[dense.rows[at]] = True
-    scores = fused(cosines, lexical, mean=calibration.mean, spread=calibration.spread, trust=trust)
+    scores = _scores(lexical, dense, trust=trust, calibration=calibration)
     if len(scores) == 1:
-        ranked, heads = best_first(scores[0], np.flatnonzero(candidate), limit=limit), list[int]()
+        ranked = best_first(scores[0], _contenders(scores[0], lexical, dense, limit=limit), limit=limit)
+        heads = list[int]()
     else:
         blended = scores[0] + CLAUSE_WEIGHT * scores[1:].max(axis=0)
-        ranked = best_first(blended, np.flatnonzero(candidate), limit=limit)
+        ranked = best_first(blended, _contenders(blended, lexical, dense, limit=limit), limit=limit)
         heads = _heads(scores)
         ranked = _with_heads(ranked, heads, blended, limit=limit)
     if strictness <= 0.0:
         return ranked
     least = KEPT_SHARE * ranked[0].score
     return [each for each in ranked if each.score >= least or each.row in heads]
+
+
+def _scores(
+    lexical: NDArray[np.float64], dense: Dense, *, trust: float, calibration: Calibration
+) -> NDArray[np.float64]:
+    """Both legs of each text, shape (texts, tools); a tool that was not reported has the cosine of the last one."""
+    of_both = partial(fused, mean=calibration.mean, spread=calibration.spread, trust=trust)
+    scores = np.empty(lexical.shape, dtype=np.float64)
+    for at, (cosines, rows) in enumerate(zip(dense.scores.astype(np.float64), dense.rows, strict=True)):
+        scores[at] = of_both(cosines.min(), lexical[at])
+        scores[at, rows] = of_both(cosines, lexical[at, rows])
+    return scores
+
+
+def _contenders(
+    scores: NDArray[np.float64], lexical: NDArray[np.float64], dense: Dense, *, limit: int
+) -> NDArray[np.int64]:
+    """Rows that either leg found, ascending, the best `limit` of all such rows among them.
+
+    As many of those that the vectors reported set a floor, and few rows reach it: sorting out all that share a word
+    with the query would cost as much as scoring them.
+    """
+    reported = dense.rows[0]
+    floor = -np.inf
+    if 0 < limit <= len(reported):
+        floor = np.partition(scores[reported], len(reported) - limit)[len(reported) - limit]
+    rows = np.flatnonzero(scores >= floor)
+    near = np.zeros(len(scores), dtype=np.bool_)
+    near[dense.rows] = True
+    return rows[near[rows] | (lexical[:, rows] > 0.0).any(axis=0)]
 
 
 def _heads(scores: NDArray[np.float64]) -> list[int]:

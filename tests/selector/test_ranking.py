@@ -156,6 +156,27 @@ def test_a_ranking_holds_each_tool_once_within_the_limit_and_repeats_itself(
     assert ranked == _hybrid(lexical, _dense(*cosines), limit=limit)
 
 
+@LAW
+@given(st.integers(1, 3), st.integers(1, 12), st.data())
+def test_a_tool_is_ranked_where_a_leg_found_it_and_fewer_are_the_first_of_more(
+    texts: int, tools: int, data: st.DataObject
+) -> None:
+    def drawn(values: list[float]) -> list[list[float]]:
+        row = st.lists(st.sampled_from(values), min_size=tools, max_size=tools)
+        return data.draw(st.lists(row, min_size=texts, max_size=texts))
+
+    every, lexical = _dense(*drawn([0.0, 0.25, 0.5])), drawn([0.0, 0.0, 0.0, 1.0])
+    reported = data.draw(st.integers(1, tools))
+    dense = Dense(scores=every.scores[:, :reported], rows=every.rows[:, :reported])
+    ranked = _hybrid(lexical, dense, limit=tools)
+    found = set(dense.rows.ravel().tolist()) | {row for of in lexical for row, points in enumerate(of) if points}
+    assert set(_rows(ranked)) == found
+    if texts == 1:
+        assert ranked == sorted(ranked, key=lambda each: (-each.score, each.row))
+    for limit in range(1, tools):
+        assert _hybrid(lexical, dense, limit=limit) == ranked[:limit]
+
+
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0]), max_size=60), st.integers(1, 70))
 def test_the_cut_keeps_what_a_full_sort_would_put_first(scores: list[float], limit: int) -> None:
     everything = sorted(range(len(scores)), key=lambda row: (-scores[row], row))
