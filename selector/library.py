@@ -35,7 +35,7 @@ from indexer.index import SurfaceIndex
 from indexer.ports import ArtefactStore
 from indexer.release import Release
 from selector.errors import FailedBeforeError, ModelMismatchError, SelectorError
-from selector.following import follow
+from selector.following import Hint, follow
 from selector.open_versions import OpenVersions, Residency
 from selector.refusals import in_words, refusal_of
 from selector.served import (
@@ -203,13 +203,13 @@ class Library:
                 self._refreshed = self._clock()
             return tuple(changes)
 
-    async def follow(self, *, every: float, tell: Callable[[Iterable[Change]], None]) -> None:
-        """Refreshes every so many seconds until it is cancelled; an error that nobody foresaw is told once."""
+    async def follow(self, *, every: float, tell: Callable[[Iterable[Change]], None], hint: Hint | None = None) -> None:
+        """Refreshes every so many seconds until it is cancelled, sooner after a hint; see `following.follow`."""
 
         def failed(name: str) -> tuple[Change, ...]:
             return (_of_store(f"the refresh failed with {name}; what was served is still served"),)
 
-        await follow(self.refresh, every=every, tell=tell, failed=failed)
+        await follow(self.refresh, every=every, tell=tell, failed=failed, hint=hint)
 
     def _switch(self, application: str, release: Release | None) -> None:
         """Serves at once what is to be served of an application now."""

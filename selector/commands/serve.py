@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from threading import Event
 
+from indexer.adapters.opening import names_redis
 from indexer.commands.arguments import add_store_location, add_vectors, store_of, vectors_of
 from indexer.commands.numbers import cores, number, whole
 from models.adapters.choice import chosen_embedder
@@ -29,6 +30,7 @@ from selector.commands.observing import add_metrics_port, scraped
 from selector.commands.opening import FAILURES, add_strictness, library_of, ranking_threads, told
 from selector.explaining import Explainer
 from selector.fair_threads import FairThreads
+from selector.following import Hint
 from selector.library import Library
 from selector.served import Change
 from selector.service import Selector
@@ -113,6 +115,9 @@ def _serve(arguments: argparse.Namespace) -> None:
             around=metrics.around,
         )
         metrics.watch(selector, library)
+        # Other stores would have to be asked all the time, which is what looking at them is.
+        hint = store.wait_for_change if names_redis(arguments.store) else None
+        following = partial(_in_background, library, chosen, every=arguments.poll, hint=hint)
         leaving = Event()
         app = build_app(
             ranker=metrics.counting_answers(selector),
@@ -126,7 +131,7 @@ def _serve(arguments: argparse.Namespace) -> None:
             routers=[explaining_routes(explainer), console_routes(), metrics_routes(metrics.registry)],
             around=[metrics.counting_requests, Traced],
             open_paths=console.OPEN_PATHS,
-            background=[partial(_in_background, library, arguments.poll, chosen), *admittance.background],
+            background=[following, *admittance.background],
         )
         try:
             # Standard output, and the only line there: whoever asked for port 0 reads the address from it.
@@ -143,9 +148,9 @@ def _serve(arguments: argparse.Namespace) -> None:
             raise CommandFailedError(str(error)) from error
 
 
-async def _in_background(library: Library, poll: float, chosen: ChosenCache) -> None:
+async def _in_background(library: Library, chosen: ChosenCache, *, every: float, hint: Hint | None) -> None:
     try:
-        await library.follow(every=poll, tell=_Telling(library))
+        await library.follow(every=every, tell=_Telling(library), hint=hint)
     finally:
         await chosen.close()
 

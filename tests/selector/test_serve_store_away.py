@@ -94,6 +94,22 @@ async def test_a_store_that_is_gone_at_the_start_is_waited_for(
     redis.stop()
 
 
+async def test_a_deploy_to_redis_is_picked_up_when_redis_tells_of_it_and_not_only_at_the_next_look(
+    redis: RedisServer, embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
+    store = open_store(store_url(redis))
+    put(store, {SURFACE: TOOLS}, embedder=embedder)
+    with running_server(store_url(redis), log=tmp_path / "log", poll=3_600) as server:
+        editions = iter(range(1_000))
+
+        def picked_up() -> bool:  # a hint that comes before anybody listens is lost
+            put(store, {SURFACE: {**TOOLS, f"edition_{next(editions)}": "Says which"}}, embedder=embedder)
+            return f"serving {APPLICATION}/{SURFACE}: version" in (tmp_path / "log").read_text()
+
+        await until(picked_up)
+        assert server.stop() == 0
+
+
 async def test_a_store_that_hangs_under_a_serving_process_does_not_keep_it_from_ending(
     redis: RedisServer, embedder: OnnxEmbedder, tmp_path: Path
 ) -> None:
