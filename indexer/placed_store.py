@@ -45,8 +45,21 @@ class PlacedStore:
         self._active = ActiveReleases()
 
     def applications(self) -> tuple[str, ...]:
-        """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`."""
-        return tuple(sorted(name for name in self._shelf.applications() if self._is_served(name)))
+        """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`.
+
+        Ledgers may lie on several servers: once one of those is away all the rest are named, and nobody waits for each.
+        """
+        found, away = list[str](), False
+        for name in sorted(self._shelf.applications()):
+            try:
+                served = away or self.active(name) is not None
+            except ArtefactError:
+                served = True  # whoever asks for it is told what is wrong
+            except StoreUnavailableError:
+                served = away = True
+            if served:
+                found.append(name)
+        return tuple(found)
 
     def without_ledger(self) -> tuple[str, ...]:
         """Every application that the shelf knows of and has no ledger of, sorted; raises `StoreError`."""
@@ -257,12 +270,6 @@ class PlacedStore:
         except ArtefactError:
             return False
         return True
-
-    def _is_served(self, application: str) -> bool:
-        try:
-            return self.active(application) is not None
-        except ArtefactError:
-            return True  # whoever asks for it is told what is wrong
 
 
 class _CopyGoneError(Exception):

@@ -66,13 +66,16 @@ class _Hints:
         least = min(seconds, LEAST_REST_S)
         if self._listening is None:
             self._listening = asyncio.ensure_future(run_aside(partial(self._hint, _LISTEN_S)))
-        await asyncio.sleep(least)
-        if seconds > least:
-            await asyncio.wait({self._listening}, timeout=seconds - least)
-        if self._listening.done():
-            failed, self._listening = self._listening.exception() is not None, None
-            if failed:
-                await asyncio.sleep(seconds - least)
+        over = asyncio.ensure_future(asyncio.sleep(seconds))
+        try:
+            await asyncio.sleep(least)
+            await asyncio.wait({self._listening, over}, return_when=asyncio.FIRST_COMPLETED)
+            if self._listening.done():
+                failed, self._listening = self._listening.exception() is not None, None
+                if failed:
+                    await over
+        finally:
+            over.cancel()
 
     def close(self) -> None:
         """Listens no more."""

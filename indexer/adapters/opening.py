@@ -31,9 +31,12 @@ _PLAIN: Final = re.compile(r"(\./|\.\./|/(?!/)).*|[^:@;]*", re.DOTALL)
 messages, password and all."""
 
 
-def open_store(location: str, *, there: bool = False, environ: Mapping[str, str] = os.environ) -> ArtefactStore:
+def open_store(
+    location: str, *, there: bool = False, followed: bool = False, environ: Mapping[str, str] = os.environ
+) -> ArtefactStore:
     """The store at a location; a server is not connected before it is used.
 
+    `followed`: for who reads it again and again, and so waits for no server of it more than once.
     Raises `StoreError`, with one sentence that holds no password, where the location cannot be one, the library for
     such a store is not installed, or `there` asks for a directory that exists and none does.
     """
@@ -44,7 +47,7 @@ def open_store(location: str, *, there: bool = False, environ: Mapping[str, str]
         raise StoreError(f"--store: needs one of {known} or a directory; ./ before its name where that has : @ or ;")
     try:
         if scheme in _REDIS:
-            return _redis(location, password=environ.get(PASSWORD_VARIABLE))
+            return _redis(location, password=environ.get(PASSWORD_VARIABLE), followed=followed)
         if scheme in _OBJECTS:
             return _objects(location, allow_http=environ.get("AWS_ALLOW_HTTP", "").lower() == "true")
         path = _path(location) if scheme == "file" else Path(location)
@@ -93,10 +96,11 @@ def _path(location: str) -> Path:
     return Path(unquote(parts.path))
 
 
-def _redis(url: str, *, password: str | None) -> ArtefactStore:
+def _redis(url: str, *, password: str | None, followed: bool) -> ArtefactStore:
     from indexer.adapters import redis_link, redis_store  # noqa: PLC0415 - see the head of this file
 
-    return redis_store.redis_store(redis_link.read_redis_url(url, password=password))
+    place = redis_link.read_redis_url(url, password=password)
+    return redis_store.followed_redis_store(place) if followed else redis_store.redis_store(place)
 
 
 def _objects(url: str, *, allow_http: bool) -> ArtefactStore:

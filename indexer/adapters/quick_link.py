@@ -88,7 +88,11 @@ class QuickLink:
             if server in self._away:
                 return
             self._away[server] = time.monotonic()
-        Thread(target=self._look, args=(server, client), name="vectors-away", daemon=True).start()
+        try:
+            Thread(target=self._look, args=(server, client), name="redis-away", daemon=True).start()
+        except RuntimeError:  # no thread is to be had: the next who asks finds out
+            with self._lock:
+                del self._away[server]
 
     def _look(self, server: str, client: redis.Redis) -> None:
         try:

@@ -15,11 +15,11 @@ Rules kept here:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import redis
@@ -30,6 +30,7 @@ from redis.retry import Retry
 
 from indexer.errors import StoreError, StoreUnavailableError, kind_of
 
+T = TypeVar("T")
 Client: TypeAlias = "redis.Redis | RedisCluster"
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 _TLS_FILES: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
@@ -159,6 +160,11 @@ class RedisLink:
         """The client for any key, its errors told as ours."""
         with self.told():
             yield self._opened()
+
+    def ask(self, _key: str, question: Callable[[Client], T]) -> T:
+        """What the client answers, which finds the server of any key; raises `StoreError`."""
+        with self.client() as client:
+            return question(client)
 
     @contextmanager
     def node(self, key: str) -> Iterator[redis.Redis]:

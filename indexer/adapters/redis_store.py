@@ -16,7 +16,8 @@ Rules kept here:
    them whole, and not silently: it cannot keep a ledger whose files are gone.
 4. The list of applications is on another server of a cluster than the ledgers are, so it cannot change with them: it is
    written again, and confirmed, with every change of a ledger and every deploy that changes nothing.
-5. Everything is read from primaries.
+5. Everything is read from primaries. Whoever follows the store looks again anyway: it waits for a server that hangs
+   once and not for every key, and what the others hold is read meanwhile (`quick_link.py`).
 6. A server that may evict keys without an expiry (`allkeys-…` under a `maxmemory`) is refused before a deploy: it
    would forget what is active.
 """
@@ -29,13 +30,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha1
 from itertools import islice
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 import redis
 from redis import exceptions as refusals
 from redis.client import Pipeline
 
-from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits
+from indexer.adapters.quick_link import QuickLink
+from indexer.adapters.redis_link import Client, RedisLink, RedisPlace, RedisWaits
 from indexer.artefact import FILES, MANIFEST, MAX_FILE_BYTES
 from indexer.errors import StoreError, StoreUnavailableError
 from indexer.placed_store import PlacedStore
@@ -43,7 +45,13 @@ from indexer.sealed_ledger import MAX_LEDGER_BYTES
 from indexer.shelf import Address, FoundLedger
 from surface.identity import is_key
 
+T = TypeVar("T")
+
 CHUNK_BYTES: Final = 4 * 1024 * 1024
+FOLLOWING_WAITS: Final = RedisWaits(connect_s=2.0, answer_s=5.0, tries=0)
+"""Of who looks again anyway."""
+_AGAIN_S: Final = 1.0
+"""Between two tries to listen to a server that is away."""
 _PROBE_MS: Final = 5_000
 _SETTLED: Final = "settled"
 _TRIES: Final = 3
@@ -70,14 +78,32 @@ def redis_store(place: RedisPlace, *, waits: RedisWaits = RedisWaits()) -> Place
     return PlacedStore(RedisShelf(RedisLink(place, waits=waits)), new_place=lambda: secrets.token_hex(8))
 
 
+def followed_redis_store(place: RedisPlace, *, waits: RedisWaits = FOLLOWING_WAITS) -> PlacedStore:
+    """The store at a place for who reads it again and again; what is not answered is not tried again."""
+    link = RedisLink(place, waits=waits)
+    return PlacedStore(RedisShelf(link, reads=QuickLink(link)), new_place=lambda: secrets.token_hex(8))
+
+
+class Reads(Protocol):
+    """How keys are read."""
+
+    def ask(self, key: str, question: Callable[[Client], T]) -> T:
+        """What a client of the server that holds a key answers; raises `StoreError`."""
+        ...
+
+
 class RedisShelf:
     """Implements `indexer.shelf.Shelf`; threads may share it."""
 
-    def __init__(self, link: RedisLink) -> None:
+    def __init__(self, link: RedisLink, *, reads: Reads | None = None) -> None:
+        """`reads` None: over the link, like everything else."""
         self._link = link
+        self._reads: Reads = link if reads is None else reads
         self._namespace = link.place.namespace
         self._listening = Lock()
         self._channel: Any = None
+        self._missed = False
+        """Whether something may have been told while nobody listened."""
 
     @property
     def name(self) -> str:
@@ -90,18 +116,16 @@ class RedisShelf:
 
     def applications(self) -> tuple[str, ...]:
         """Every application that a ledger was written for."""
-        with self._link.client() as client:
-            members: set[bytes] = client.smembers(self._applications)  # type: ignore[assignment]  # not awaitable here
-        names = (member.decode("ascii", "replace") for member in members)
+        members = self._reads.ask(self._applications, lambda client: client.smembers(self._applications))
+        names = (member.decode("ascii", "replace") for member in members if isinstance(member, bytes))
         return tuple(name for name in names if is_key(name))
 
     def read_ledger(self, application: str) -> FoundLedger:
         """The ledger, from the primary."""
         key = self.ledger_name(application)
         found: bytes | None = self._bytes(key, ceiling=MAX_LEDGER_BYTES)
-        if not found:
-            with self._link.client() as client:
-                found = client.get(key)  # type: ignore[assignment]  # an empty value is a damaged ledger, not none
+        if not found:  # an empty value is a damaged ledger, not none
+            found = self._reads.ask(key, lambda client: client.get(key))  # type: ignore[assignment]  # not awaitable here
         return FoundLedger(data=found, tag=_digest(found or b""))
 
     def has_ledger(self, application: str) -> bool:
@@ -205,22 +229,40 @@ class RedisShelf:
             return
 
     def wait_for_change(self, timeout_s: float) -> None:
-        """Listens; without a connection it only waits."""
+        """Listens, and where it could not for a while returns once it can; who may not listen only waits."""
         deadline = time.monotonic() + timeout_s
         if self._listening.acquire(blocking=False):
             try:
-                with self._link.client() as client:
-                    if self._channel is None:
-                        self._channel = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
-                        self._channel.subscribe(self._activations)
-                    while (left := deadline - time.monotonic()) > 0:
-                        if self._channel.get_message(timeout=left) is not None:
-                            return
+                while not self._heard(deadline):
+                    time.sleep(max(0.0, min(_AGAIN_S, deadline - time.monotonic())))
             except StoreError:
                 self._channel = None
+            else:
+                return
             finally:
                 self._listening.release()
         time.sleep(max(0.0, deadline - time.monotonic()))
+
+    def _heard(self, deadline: float) -> bool:
+        """Whether something was told or the time is over, and not the connection lost; raises `StoreError`."""
+        try:
+            with self._link.client() as client:
+                if self._channel is None:
+                    self._channel = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+                    self._channel.subscribe(self._activations)
+                    if self._missed:
+                        self._missed = False
+                        return True
+                while (left := deadline - time.monotonic()) > 0:
+                    if self._channel.get_message(timeout=left) is not None:
+                        # However many hints wait, they say the same.
+                        while self._channel.get_message(timeout=0.0) is not None and time.monotonic() < deadline:
+                            pass
+                        break
+        except StoreUnavailableError:
+            self._channel, self._missed = None, True
+            return time.monotonic() >= deadline
+        return True
 
     @property
     def _applications(self) -> str:
@@ -249,13 +291,11 @@ class RedisShelf:
 
     def _bytes(self, key: str, *, ceiling: int) -> bytes:
         """At most one byte more than the ceiling, however large the value is; nothing where there is none."""
-        with self._link.client() as client:
-            data: bytes = client.getrange(key, 0, ceiling)  # type: ignore[assignment]
-            return data
+        data: bytes = self._reads.ask(key, lambda client: client.getrange(key, 0, ceiling))  # type: ignore[assignment]
+        return data
 
     def _exists(self, key: str) -> bool:
-        with self._link.client() as client:
-            return bool(client.exists(key))
+        return bool(self._reads.ask(key, lambda client: client.exists(key)))
 
     def _settle(
         self, key: str, look: Callable[[Pipeline], None], is_there: Callable[[list[Any]], bool], otherwise: str

@@ -59,10 +59,13 @@ def add_application(parser: argparse.ArgumentParser, *, default: str = "the only
     parser.add_argument("--application", metavar="A", help=f"whose releases (default: {default})")
 
 
-def store_of(arguments: argparse.Namespace, *, there: bool = True) -> ArtefactStore:
-    """The store that `--store` names; raises WrongUseError where it names none, or `there` asks for one that exists."""
+def store_of(arguments: argparse.Namespace, *, there: bool = True, followed: bool = False) -> ArtefactStore:
+    """The store that `--store` names; raises WrongUseError where it names none, or `there` asks for one that exists.
+
+    `followed`: see `open_store`.
+    """
     try:
-        return open_store(arguments.store, there=there)
+        return open_store(arguments.store, there=there, followed=followed)
     except StoreError as error:
         raise WrongUseError(str(error)) from None
 

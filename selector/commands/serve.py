@@ -86,7 +86,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
 
 def _serve(arguments: argparse.Namespace) -> None:
     log_to_stderr(arguments.log_format)
-    store, vectors = store_of(arguments), vectors_of(arguments)
+    store, vectors = store_of(arguments, followed=True), vectors_of(arguments)
     chosen = chosen_cache(arguments)
     admittance = admittance_of(arguments, every=arguments.poll)
     try:

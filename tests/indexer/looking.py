@@ -17,5 +17,5 @@ def nobody_goes_on_looking() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quick_link, "IDLE_S", 0.0)
         for thread in threading.enumerate():
-            if thread.name == "vectors-away":
+            if thread.name == "redis-away":
                 thread.join(60)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 import redis
 
 from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits, read_redis_url
-from indexer.adapters.redis_store import CHUNK_BYTES, RedisShelf, redis_store
+from indexer.adapters.redis_store import CHUNK_BYTES, RedisShelf, followed_redis_store, redis_store
 from indexer.artefact import Artefact
 from indexer.commands.deploy import DEPLOY
 from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
@@ -122,6 +124,28 @@ def test_a_crash_after_the_announcement_leaves_nothing_that_the_next_prune_does_
     assert keys == [f"{home.namespace}:applications".encode(), f"{home.namespace}:{{app}}:ledger".encode()]
 
 
+def test_hints_that_come_in_a_flood_are_one_hint(home: RedisPlace, server: RedisServer) -> None:
+    store, channel, flood = redis_store(home), f"{home.namespace}:activations", 2_000
+    with redis.Redis(port=server.port) as client, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(store.wait_for_change, 30.0)
+        until(lambda: dict(client.pubsub_numsub(channel))[channel.encode()] == 1)
+        with client.pipeline(transaction=False) as pipeline:
+            for _ in range(flood):
+                pipeline.publish(channel, "app")
+            pipeline.execute()
+        waiting.result(60)
+        more = 0
+        while more < flood and _is_hinted(store, within=0.2):
+            more += 1
+    assert more < 20  # those that were still on their way
+
+
+def _is_hinted(store: PlacedStore, *, within: float) -> bool:
+    began = time.monotonic()
+    store.wait_for_change(within)
+    return time.monotonic() - began < within
+
+
 def test_a_damaged_ledger_is_named_by_its_key(home: RedisPlace, server: RedisServer) -> None:
     store = redis_store(home)
     store.publish(artefact(), at=NOW)
@@ -212,6 +236,37 @@ def test_a_server_that_goes_away_is_unavailable_and_serves_again_when_it_is_back
         assert loaded(store, one).files == one.files
     finally:
         second.stop()
+
+
+def test_who_follows_a_store_waits_once_for_a_server_that_hangs_and_not_for_each_thing(tmp_path: Path) -> None:
+    one, wait_s, asked = artefact(), 0.5, 100
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        place = read_redis_url(server.url)
+        store = redis_store(place)
+        store.publish(one, at=NOW)
+        store.activate(release(one), expected=None, at=NOW)
+        followed = followed_redis_store(place, waits=RedisWaits(connect_s=wait_s, answer_s=wait_s, tries=0))
+        assert loaded(followed, one) == one
+        server.stop(signal.SIGSTOP)
+        began = time.monotonic()
+        for _ in range(asked):
+            with pytest.raises(StoreUnavailableError):
+                followed.active("app")
+            with pytest.raises(StoreUnavailableError):
+                loaded(followed, one)
+            with pytest.raises(StoreUnavailableError):
+                followed.applications()
+        assert time.monotonic() - began < asked * wait_s / 2
+        server.stop(signal.SIGCONT)
+        until(lambda: _names(followed) == ("app",))
+        assert loaded(followed, one) == one
+
+
+def _names(store: PlacedStore) -> tuple[str, ...] | None:
+    try:
+        return store.applications()
+    except StoreUnavailableError:
+        return None
 
 
 def test_a_catalog_is_deployed_to_a_server_and_served_from_it(

@@ -8,17 +8,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx2
 import pytest
+from redis import Redis
 
 from indexer.adapters.opening import open_store
 from models.adapters.onnx import OnnxEmbedder, default_embedder
+from tests.indexer.redis_cluster import running_cluster
 from tests.indexer.redis_server import BINARIES, RedisServer, free_port, running, start
-from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
+from tests.selector.builders import APPLICATION, NOW, SURFACE, TOOLS, put
 from tests.selector.server_process import REPOSITORY, running_server, until
 
+CHANNEL = "toolsurface:activations"
 RANK = f"/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
 
 
@@ -57,6 +61,11 @@ def answers(url: str) -> bool:
         return httpx2.get(url).status_code == 200
     except httpx2.TransportError:
         return False
+
+
+def has_swapped(log: Path, times: int, *, application: str = APPLICATION) -> bool:
+    """Whether the surface of an application was swapped so many times since the beginning."""
+    return log.read_text().count(f"serving {application}/{SURFACE}: version") >= times
 
 
 async def test_while_the_store_hangs_at_the_start_the_process_lives_is_not_ready_and_ends_when_it_is_told_to(
@@ -104,9 +113,38 @@ async def test_a_deploy_to_redis_is_picked_up_when_redis_tells_of_it_and_not_onl
 
         def picked_up() -> bool:  # a hint that comes before anybody listens is lost
             put(store, {SURFACE: {**TOOLS, f"edition_{next(editions)}": "Says which"}}, embedder=embedder)
-            return f"serving {APPLICATION}/{SURFACE}: version" in (tmp_path / "log").read_text()
+            return has_swapped(tmp_path / "log", 1)
 
         await until(picked_up)
+        assert server.stop() == 0
+
+
+async def test_after_a_redis_that_hung_for_a_while_hints_are_heard_as_before(
+    redis: RedisServer, embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
+    store = open_store(store_url(redis))
+    put(store, {SURFACE: TOOLS}, embedder=embedder)
+    with running_server(store_url(redis), log=tmp_path / "log", poll=3_600) as server:
+        with Redis(port=redis.port) as client:
+            await until(lambda: dict(client.pubsub_numsub(CHANNEL))[CHANNEL.encode()] == 1)
+        redis.stop(signal.SIGSTOP)
+        assert httpx2.post(server.url + RANK, json={"query": "delete a file", "limit": 3}).status_code == 200
+        redis.stop(signal.SIGCONT)
+        put(store, {SURFACE: {**TOOLS, "edition": "Says which"}}, embedder=embedder)
+        await until(partial(has_swapped, tmp_path / "log", 1))
+
+
+async def test_where_no_hint_can_come_the_next_look_finds_what_was_deployed(
+    redis: RedisServer, embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
+    with Redis(port=redis.port) as client:
+        client.execute_command("ACL", "SETUSER", "default", "resetchannels")
+    store = open_store(store_url(redis))
+    put(store, {SURFACE: TOOLS}, embedder=embedder)
+    with running_server(store_url(redis), log=tmp_path / "log", poll=0.5) as server:
+        for times, edition in enumerate(("first", "second"), 1):
+            put(store, {SURFACE: {**TOOLS, edition: "Says which"}}, embedder=embedder)
+            await until(partial(has_swapped, tmp_path / "log", times))
         assert server.stop() == 0
 
 
@@ -122,3 +160,39 @@ async def test_a_store_that_hangs_under_a_serving_process_does_not_keep_it_from_
         assert httpx2.post(server.url + RANK, json={"query": "copy a file", "limit": 3}).status_code == 200
         server.process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(server.process.wait, 8) == 0
+
+
+def ledger_of(application: str) -> str:
+    """The key that decides which server of a cluster an application is on."""
+    return f"toolsurface:{{{application}}}:ledger"
+
+
+async def test_a_server_of_a_cluster_that_hangs_holds_up_no_application_that_another_one_has(
+    embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
+    with running_cluster(tmp_path) as cluster:
+        for node in cluster.servers:
+            with Redis(port=node.port) as client:
+                client.config_set("cluster-require-full-coverage", "no")
+        store = open_store(cluster.url)
+        listed = cluster.primary_of("toolsurface:applications")
+        hanging, served = (
+            next(name for name in names if (cluster.primary_of(ledger_of(name)).port == listed.port) is with_the_list)
+            for names, with_the_list in (("abcdefghijk", False), ("lmnopqrstuv", True))
+        )
+        for application in (hanging, served):
+            put(store, {SURFACE: TOOLS}, application=application, embedder=embedder)
+        before = store.active(served)
+        with running_server(cluster.url, log=tmp_path / "log") as server:
+            put(store, {SURFACE: {"edition": "Says which"}}, application=served, embedder=embedder)
+            await until(partial(has_swapped, tmp_path / "log", 1, application=served))
+            after = store.active(served)
+            assert before is not None
+            assert after is not None
+            for node in [cluster.primary_of(ledger_of(hanging)), cluster.replica_of(ledger_of(hanging))]:
+                node.stop(signal.SIGSTOP)
+            store.activate(before, expected=after.id, at=NOW)
+            await until(partial(has_swapped, tmp_path / "log", 2, application=served))
+            rank = RANK.replace(APPLICATION, hanging)
+            assert httpx2.post(server.url + rank, json={"query": "delete a file", "limit": 3}).status_code == 200
+            assert server.stop() == 0
