@@ -26,7 +26,7 @@ from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManife
 from indexer.errors import ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
 from indexer.ledger import Activation, Copy, KeptVersion, Ledger, Pruning, empty_ledger
 from indexer.release import Release
-from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, read_ledger, sealed
+from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, read_kept_ledger, sealed
 from indexer.shelf import Address, Shelf
 
 _TRIES = 100
@@ -242,12 +242,8 @@ class PlacedStore:
         )
 
     def _parsed(self, data: bytes, application: str) -> Ledger:
-        try:
-            return read_ledger(data, application=application)
-        except ArtefactError as error:
-            raise ArtefactError(
-                f"{self._shelf.name}: {self._shelf.ledger_name(application)}: {error}; delete it and deploy again"
-            ) from None
+        where = f"{self._shelf.name}: {self._shelf.ledger_name(application)}"
+        return read_kept_ledger(data, application=application, where=where, remedy="delete it")
 
     def _loaded(self, application: str, known: KeptVersion) -> Artefact:
         where = f"{self._shelf.name}: version {known.version}"

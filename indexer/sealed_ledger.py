@@ -45,7 +45,7 @@ def read_ledger(data: bytes, *, application: str) -> Ledger:
         )
     checksum, said, body = found.groups()
     if said != b"%d" % FORMAT:
-        raise ArtefactError(
+        raise _OtherFormatError(
             f"ledger: was written by another version of toolsurface (its format is {int(said)}, read here is {FORMAT})"
         )
     if checksum != _checksum(body):
@@ -59,6 +59,22 @@ def read_ledger(data: bytes, *, application: str) -> Ledger:
     if active is not None and not named_by([active]) <= {(one.surface, one.version) for one in ledger.versions}:
         raise ArtefactError("ledger: versions: one of the active release is missing")
     return ledger
+
+
+def read_kept_ledger(data: bytes, *, application: str, where: str, remedy: str) -> Ledger:
+    """The ledger that stands at `where`; raises `ArtefactError`, which says what mends it: at worst `remedy`."""
+    try:
+        return read_ledger(data, application=application)
+    except _OtherFormatError as error:  # a deployer left behind by an upgrade must not be told to lose its history
+        raise ArtefactError(
+            f"{where}: {error}; use that version here too, or, where there is none, {remedy} and deploy again"
+        ) from None
+    except ArtefactError as error:
+        raise ArtefactError(f"{where}: {error}; {remedy} and deploy again") from None
+
+
+class _OtherFormatError(ArtefactError):
+    """Sound, as far as can be told, and of a format that is not read here."""
 
 
 class ActiveReleases:

@@ -23,6 +23,8 @@ _FIXES = {
     errno.EEXIST: "something else has the place of a folder; move it away",
     errno.ENOTDIR: "something else has the place of a folder; move it away",
     errno.EISDIR: "a folder has the place of a file; move it away",
+    errno.ELOOP: "a link leads back to itself; move it away",
+    errno.ENOLCK: "mount it with locks (flock), or name another --store",
     errno.EMFILE: "raise the limit of open files (ulimit -n)",
     errno.ENFILE: "raise the limit of open files",
     errno.EIO: "the disk fails; check it",

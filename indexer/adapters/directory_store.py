@@ -44,7 +44,7 @@ from indexer.errors import ArtefactError, NotPublishedError, StoreError
 from indexer.folder_name import folder_of, key_of
 from indexer.ledger import Activation, Ledger, Pruning, empty_ledger
 from indexer.release import Release
-from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, read_ledger, sealed
+from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, read_kept_ledger, sealed
 
 _LEDGER = "ledger.json"
 _VERSION = re.compile(r"[0-9a-f]{32}")
@@ -176,11 +176,8 @@ class DirectoryStore:
             return read(path, ceiling=MAX_LEDGER_BYTES)
 
     def _parsed(self, data: bytes, application: str) -> Ledger:
-        try:
-            return read_ledger(data, application=application)
-        except ArtefactError as error:
-            path = self._home(application) / _LEDGER
-            raise ArtefactError(f"{path}: {error}; remove the file and deploy again") from None
+        where = str(self._home(application) / _LEDGER)
+        return read_kept_ledger(data, application=application, where=where, remedy="remove the file")
 
     def _activated(self, release: Release, **how: Any) -> Ledger:
         ledger = self.ledger(release.application).activated(release, **how)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import socket
@@ -100,6 +101,22 @@ def test_a_file_that_cannot_be_read_just_now_is_not_taken_for_a_damaged_one(
     with pytest.raises(StoreError, match=f"{os.strerror(passing)}; "):
         DirectoryStore(root).publish(ONE, at=NOW)
     assert folder.stat().st_ino == before
+
+
+def test_a_file_system_without_locks_is_said_to_be_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refusing)
+    with pytest.raises(StoreError, match=r"applications/app.*: .*; mount it with locks \(flock\)"):
+        DirectoryStore(root).publish(NEXT, at=NOW)
+
+
+def test_a_link_to_itself_is_called_so(root: Path) -> None:
+    (root / HOME / "ledger.json").unlink()
+    ODDITIES["link to itself"](root / HOME / "ledger.json")
+    with pytest.raises(StoreError, match="a link leads back to itself; move it away"):
+        DirectoryStore(root).active("app")
 
 
 @pytest.mark.parametrize("oddity", sorted(ODDITIES))

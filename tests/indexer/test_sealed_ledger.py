@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from indexer.errors import ArtefactError
 from indexer.ledger import Ledger, empty_ledger
 from indexer.release import Release
-from indexer.sealed_ledger import ActiveReleases, read_ledger, sealed
+from indexer.sealed_ledger import ActiveReleases, read_kept_ledger, read_ledger, sealed
 from surface.canonical import canonical_bytes, digest
 from tests.indexer.samples import NOW, artefact, json_values, release
 from tests.strategies import LAW
@@ -86,6 +86,21 @@ def test_what_has_no_checksum_is_refused_and_not_taken_for_an_earlier_ledger() -
 def test_a_later_format_is_called_so() -> None:
     with pytest.raises(ArtefactError, match=r"written by another version of toolsurface \(its format is 3, read here"):
         read_ledger(WHOLE.replace(b'"format":2', b'"format":3'), application="app")
+
+
+def test_whoever_cannot_read_a_newer_ledger_is_told_to_use_the_newer_version_before_to_lose_the_history() -> None:
+    told = (
+        r"^here: ledger: was written by another version .*; use that version here too, or, where there is none, drop it"
+    )
+    with pytest.raises(ArtefactError, match=told):
+        kept(WHOLE.replace(b'"format":2', b'"format":3'))
+    with pytest.raises(ArtefactError, match=r"^here: ledger: checksum: .* was changed; drop it and deploy again$"):
+        kept(WHOLE[:-1])
+    assert kept(WHOLE) == filled()
+
+
+def kept(data: bytes) -> Ledger:
+    return read_kept_ledger(data, application="app", where="here", remedy="drop it")
 
 
 @LAW
