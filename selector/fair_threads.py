@@ -3,7 +3,8 @@
 Rules kept here:
 
 1. Each asker has a queue of its own, in the order of asking. A thread that is free takes one thing of each in turn.
-2. The interpreter does not wait for these threads at its end: what they wait for may hang for as long as it likes.
+2. A thing that weighs more is taken in one turn as well, and its asker then lets so many turns pass while others wait.
+3. The interpreter does not wait for these threads at its end: what they wait for may hang for as long as it likes.
 
 Not done here: how many may stand in the queues (`places.py`).
 """
@@ -18,15 +19,21 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import chain
 from threading import Condition, Thread
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 from surface.worker_thread import fulfil
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_Work: TypeAlias = tuple[Future[Any], Callable[[], Any]]
 
 _ASKER: Final[ContextVar[str]] = ContextVar("toolsurface_asker", default="")
+_WEIGHT: Final[ContextVar[int]] = ContextVar("toolsurface_weight", default=1)
+
+
+class _Work(NamedTuple):
+    future: Future[Any]
+    call: Callable[[], Any]
+    weight: int
 
 
 def asker() -> str:
@@ -44,6 +51,16 @@ def asked_by(name: str) -> Iterator[None]:
         _ASKER.reset(before)
 
 
+@contextmanager
+def weighing(weight: int) -> Iterator[None]:
+    """Inside of it, a thing that is asked counts as so many, at least one."""
+    before = _WEIGHT.set(weight)
+    try:
+        yield
+    finally:
+        _WEIGHT.reset(before)
+
+
 class FairThreads(Executor):
     """So many threads; any thread may ask them."""
 
@@ -51,6 +68,8 @@ class FairThreads(Executor):
         self._changed = Condition()
         self._waiting: dict[str, deque[_Work]] = {}
         """By asker, in the order of their turns."""
+        self._owed: dict[str, int] = {}
+        """The turns that an asker with more in its queue lets pass."""
         self._closed = False
         self._threads = [Thread(target=self._run, name=f"{name}-{at}", daemon=True) for at in range(threads)]
         for thread in self._threads:
@@ -62,7 +81,9 @@ class FairThreads(Executor):
         with self._changed:
             if self._closed:
                 raise RuntimeError("cannot take more work after shutdown")
-            self._waiting.setdefault(asker(), deque()).append((future, partial(fn, *args, **kwargs)))
+            self._waiting.setdefault(asker(), deque()).append(
+                _Work(future, partial(fn, *args, **kwargs), _WEIGHT.get())
+            )
             self._changed.notify()
         return future
 
@@ -74,15 +95,15 @@ class FairThreads(Executor):
             if cancel_futures:
                 self._waiting.clear()
             self._changed.notify_all()
-        for future, _ in left:
-            future.cancel()
+        for work in left:
+            work.future.cancel()
         if wait:
             for thread in self._threads:
                 thread.join()
 
     def _run(self) -> None:
         while (work := self._next()) is not None:
-            fulfil(*work)
+            fulfil(work.future, work.call)
             del work  # which holds what was asked, and its answer
 
     def _next(self) -> _Work | None:
@@ -92,9 +113,18 @@ class FairThreads(Executor):
                 if self._closed:
                     return None
                 self._changed.wait()
-            first = next(iter(self._waiting))
+            first = self._whose_turn()
             own = self._waiting.pop(first)
             work = own.popleft()
             if own:
                 self._waiting[first] = own  # behind the others
+                self._owed[first] = work.weight - 1
             return work
+
+    def _whose_turn(self) -> str:
+        while owed := self._owed.pop(first := next(iter(self._waiting)), 0):
+            if len(self._waiting) == 1:
+                break
+            self._owed[first] = owed - 1
+            self._waiting[first] = self._waiting.pop(first)
+        return first

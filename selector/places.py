@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from functools import partial
 from threading import Event, Lock
-from typing import TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
-from selector.fair_threads import asker
+from selector.fair_threads import asker, weighing
 from surface.errors import RankerUnavailable
 
 T = TypeVar("T")
+Abandonable: TypeAlias = Callable[[Callable[[], bool]], T]
+"""Work that is told how to ask whether anybody still waits for it."""
+
+
+class GiveBack(Protocol):
+    """Gives places back."""
+
+    def __call__(self, some: int = ...) -> None:
+        """All that were taken, or some of them; together not more."""
+        ...
 
 
 class Places:
@@ -34,7 +45,7 @@ class Places:
         """How many are in use now."""
         return self._taken
 
-    def take(self, count: int = 1) -> Callable[[], None]:
+    def take(self, count: int = 1) -> GiveBack:
         """Takes places for the asker of this moment, and gives what gives them back.
 
         Work that is alone is never too long, nor is an asker's only one as long as there is room for it beyond the
@@ -47,10 +58,10 @@ class Places:
             self._taken += count
             self._of[whose] += count
 
-        def give_back() -> None:
+        def give_back(some: int = count) -> None:
             with self._lock:
-                self._taken -= count
-                self._of[whose] -= count
+                self._taken -= some
+                self._of[whose] -= some
                 if not self._of[whose]:
                     del self._of[whose]
 
@@ -62,8 +73,8 @@ class Places:
         return self._taken + count <= 2 * self._most and (not own or own + count <= share)
 
 
-async def in_a_thread(executor: Executor, work: Callable[[Callable[[], bool]], T], *, ended: Callable[[], None]) -> T:
-    """What `work` gives in a thread of the executor; it is told how to ask whether anybody still waits.
+async def in_a_thread(executor: Executor, work: Abandonable[T], *, ended: Callable[[], None]) -> T:
+    """What `work` gives in a thread of the executor.
 
     `ended` is called once the thread is done with it and not before: work that nobody waits for still takes its place.
     """
@@ -79,3 +90,32 @@ async def in_a_thread(executor: Executor, work: Callable[[Callable[[], bool]], T
     except asyncio.CancelledError:
         abandoned.set()
         raise
+
+
+async def in_turns(
+    executor: Executor, parts: Sequence[tuple[int, Abandonable[T]]], *, ended: Callable[[int], None]
+) -> list[T]:
+    """What each of several parts gives, which weigh so much; none of them goes on once one has failed.
+
+    `ended` is called with the weight of each part once a thread is done with it, or none will begin it.
+    """
+    abandoned = Event()
+    futures: list[Future[T]] = []
+    try:
+        for weight, work in parts:
+            with weighing(weight):
+                future = executor.submit(work, abandoned.is_set)
+            futures.append(future)
+            future.add_done_callback(partial(_ended, ended, weight))
+        return await asyncio.gather(*map(asyncio.wrap_future, futures))
+    except BaseException:
+        abandoned.set()
+        for future in futures:
+            future.cancel()
+        for weight, _ in parts[len(futures) :]:
+            ended(weight)
+        raise
+
+
+def _ended(ended: Callable[[int], None], weight: int, _: Future[T]) -> None:
+    ended(weight)

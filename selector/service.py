@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from math import inf
 from typing import Final
 
@@ -29,7 +30,7 @@ from models.embedder import Embedder
 from selector.abstaining import STRICTNESS
 from selector.answering import Answering, Around, nothing_around
 from selector.fair_threads import asker
-from selector.places import Places, in_a_thread
+from selector.places import Places, in_a_thread, in_turns
 from selector.ports import Indexes, RankingCache
 from selector.ranking import Leg
 from selector.rankings import Asked, Keys, Ranking
@@ -41,6 +42,9 @@ from surface.ranking import RankRequest
 
 MAX_WAITING: Final = 64
 """A quarter of a second of work on two cores."""
+TURN: Final = 8
+"""Queries of a batch that are answered in one turn. In turns of 32 a query costs a seventh less of a core's time, and
+whoever asks one thing meanwhile waits for all of them."""
 _ONE_PROCESS: Final = bytes(32)
 """Keys what only this process ever sees."""
 
@@ -135,7 +139,7 @@ class Selector:
         return _reply(version, ranking)
 
     async def rank_many(self, requests: Sequence[RankRequest]) -> tuple[RankReply, ...]:
-        """The reply of each request, in order; what no cache knows is embedded in one call.
+        """The reply of each request, in order; of what no cache knows `TURN` are embedded in one call.
 
         A batch counts in the queue as its requests do. Raises what `rank` raises, for the batch as a whole.
         """
@@ -178,7 +182,12 @@ class Selector:
             raise
         work = [(indexes[version.key], one) for version, one in asked]
         try:
-            rankings = await in_a_thread(self._executor, partial(self._answering, work), ended=give_back)
+            if len(work) == 1:
+                rankings = await in_a_thread(self._executor, partial(self._answering, work), ended=give_back)
+            else:
+                turns = [work[at : at + TURN] for at in range(0, len(work), TURN)]
+                parts = [(len(turn), partial(self._answering, turn)) for turn in turns]
+                rankings = (*chain.from_iterable(await in_turns(self._executor, parts, ended=give_back)),)
         except asyncio.CancelledError:
             self._abandoned += len(asked)
             raise

@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from selector.fair_threads import FairThreads, asked_by, asker
+from selector.fair_threads import FairThreads, asked_by, asker, weighing
 
 
 @pytest.fixture
@@ -51,6 +51,37 @@ def test_who_comes_late_waits_for_one_thing_of_a_flood(threads: FairThreads, hel
     for each in asked:
         each.result(30)
     assert done.index("late") == 1
+
+
+def test_what_weighs_more_lets_as_many_turns_of_others_pass_and_none_where_nobody_waits(
+    threads: FairThreads, held: Event
+) -> None:
+    done: list[str] = []
+    asked: list[Future[None]] = []
+    with asked_by("heavy"), weighing(3):
+        asked += [threads.submit(done.append, f"heavy {at}") for at in range(4)]
+    for name, count in (("one", 5), ("two", 2)):
+        with asked_by(name):
+            asked += [threads.submit(done.append, f"{name} {at}") for at in range(count)]
+    held.set()
+    for each in asked:
+        each.result(30)
+    assert done[:3] == ["heavy 0", "one 0", "two 0"]
+    assert done.index("heavy 1") == len(["heavy 0", "one 0", "two 0", "one 1", "two 1", "one 2"])
+    assert done[-2:] == ["heavy 2", "heavy 3"]
+    assert threads.submit(int, "1").result(30) == 1  # a debt ends with the queue
+
+
+def test_two_that_both_owe_turns_keep_no_thread_from_its_work(threads: FairThreads, held: Event) -> None:
+    done: list[str] = []
+    asked: list[Future[None]] = []
+    for name in ("one", "two"):
+        with asked_by(name), weighing(100):
+            asked += [threads.submit(done.append, name) for _ in range(3)]
+    held.set()
+    for each in asked:
+        each.result(30)
+    assert done == ["one", "two"] * 3
 
 
 def test_an_asker_is_named_only_inside(threads: FairThreads) -> None:

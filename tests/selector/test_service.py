@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from threading import Event
 
@@ -19,11 +20,16 @@ from models.embedder import Embedder, Vectors
 from models.hashing import HashingEmbedder
 from models.manifest import ModelManifest
 from selector.adapters.memory_cache import MemoryRankingCache
+from selector.answering import Around, Stage, nothing_around
+from selector.fair_threads import FairThreads, asked_by
 from selector.ranking import Leg
 from selector.served import ServedVersion
-from selector.service import Selector
+from selector.service import TURN, Selector
 from surface.errors import RankerUnavailable
+from surface.protocol import RankReply
+from surface.ranking import RankRequest
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, BrokenEmbedder, ask, library_over, put
+from tests.selector.server_process import until
 
 SECRET = bytes(range(32))
 
@@ -34,12 +40,19 @@ def executor() -> Iterator[ThreadPoolExecutor]:
         yield executor
 
 
-def _selector(executor: ThreadPoolExecutor, embedder: Embedder, *, leg: Leg = "hybrid", waiting: int = 8) -> Selector:
+def _selector(
+    executor: Executor,
+    embedder: Embedder,
+    *,
+    leg: Leg = "hybrid",
+    waiting: int = 8,
+    around: Around = nothing_around,
+) -> Selector:
     store = MemoryStore()
     put(store, {SURFACE: TOOLS})
     library = library_over(store)
     library.refresh()
-    return Selector(indexes=library, embedder=embedder, executor=executor, leg=leg, max_waiting=waiting)
+    return Selector(indexes=library, embedder=embedder, executor=executor, leg=leg, max_waiting=waiting, around=around)
 
 
 class _PausedEmbedder:
@@ -282,6 +295,67 @@ async def test_a_batch_knows_what_the_cache_knows_and_is_remembered(executor: Th
     assert batch[0] == single
     assert await selector.rank(ask("copy a file")) == batch[1]
     assert (paused.calls, selector.load.hits) == (2, 2)
+
+
+async def test_a_long_batch_lets_others_have_their_turns_and_answers_as_its_queries_would_alone() -> None:
+    paused, order = _PausedEmbedder(), list[str]()
+    with FairThreads(1, name="test") as threads:
+        selector = _selector(threads, paused, waiting=64)
+        asked = [ask(f"delete file {at} or send an invoice") for at in range(3 * TURN + 1)]
+
+        async def ranked(name: str, *requests: RankRequest) -> tuple[RankReply, ...]:
+            with asked_by(name):
+                replies = await selector.rank_many(requests)
+            order.append(name)
+            return replies
+
+        batch = asyncio.create_task(ranked("batch", *asked))
+        assert await asyncio.to_thread(paused.started.wait, 10)
+        others = [asyncio.create_task(ranked(f"other {at}", ask("copy a file"))) for at in range(5)]
+        await until(lambda: selector.load.waiting == len(asked) + len(others))
+        paused.go_on.set()
+        replies = await batch
+        await asyncio.gather(*others)
+        assert order[-1] == "batch"
+        assert list(replies) == [await selector.rank(each) for each in asked]
+        assert selector.load.waiting == 0
+
+
+async def test_a_batch_whose_one_part_fails_stops_the_others_and_gives_its_places_back() -> None:
+    def fails(stage: Stage) -> AbstractContextManager[object]:
+        return nullcontext(1 // 0 if stage == "fuse" else None)
+
+    with FairThreads(2, name="test") as threads:
+        selector = _selector(threads, HashingEmbedder(), waiting=64, around=fails)
+        with pytest.raises(ZeroDivisionError):
+            await selector.rank_many([ask(f"file {at}") for at in range(4 * TURN)])
+        await until(lambda: not selector.load.waiting)
+
+
+async def test_a_batch_that_is_given_up_leaves_the_queue_and_gives_its_places_back() -> None:
+    paused = _PausedEmbedder()
+    with FairThreads(1, name="test") as threads:
+        selector = _selector(threads, paused, waiting=64)
+        at_once = asyncio.create_task(selector.rank_many([ask(f"file {at}") for at in range(4 * TURN)]))
+        await asyncio.sleep(0)
+        at_once.cancel()
+        later = asyncio.create_task(selector.rank_many([ask(f"folder {at}") for at in range(4 * TURN)]))
+        assert await asyncio.to_thread(paused.started.wait, 10)
+        later.cancel()
+        await asyncio.gather(at_once, later, return_exceptions=True)
+        assert selector.load.waiting <= TURN  # what a thread is busy with
+        paused.go_on.set()
+        await until(lambda: not selector.load.waiting)
+        assert paused.calls <= 2
+
+
+async def test_a_batch_that_no_thread_takes_any_more_holds_no_places() -> None:
+    threads = FairThreads(1, name="test")
+    selector = _selector(threads, HashingEmbedder(), waiting=64)
+    threads.shutdown()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        await selector.rank_many([ask(f"file {at}") for at in range(3 * TURN)])
+    assert selector.load.waiting == 0
 
 
 async def test_a_batch_fails_whole_where_one_surface_is_unknown_and_is_never_too_long_alone(
