@@ -4,7 +4,8 @@ Rules kept here:
 
 1. Each asker has a queue of its own, in the order of asking. A thread that is free takes one thing of each in turn.
 2. A thing that weighs more is taken in one turn as well, and its asker then lets so many turns pass while others wait.
-3. The interpreter does not wait for these threads at its end: what they wait for may hang for as long as it likes.
+3. What was given up takes no turn: neither its asker nor anybody else waits for it.
+4. The interpreter does not wait for these threads at its end: what they wait for may hang for as long as it likes.
 
 Not done here: how many may stand in the queues (`places.py`).
 """
@@ -116,6 +117,9 @@ class FairThreads(Executor):
             first = self._whose_turn()
             own = self._waiting.pop(first)
             work = own.popleft()
+            while own and work.future.cancelled():
+                work.future.set_running_or_notify_cancel()
+                work = own.popleft()
             if own:
                 self._waiting[first] = own  # behind the others
                 self._owed[first] = work.weight - 1

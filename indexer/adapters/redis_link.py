@@ -185,6 +185,11 @@ class RedisLink:
         node = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
         return str(node.name), client.get_redis_connection(node)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has connected once, so that `holder` asks nobody."""
+        return self._client is not None
+
     def reread(self) -> None:
         """Asks a cluster again which server holds what; inside of `told`."""
         client = self._opened()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from threading import Event
 
 import pytest
@@ -106,6 +106,22 @@ def test_what_was_given_up_is_not_done(threads: FairThreads, held: Event) -> Non
     held.set()
     other.result(30)
     assert done == ["other"]
+
+
+def test_what_was_given_up_takes_no_turn_from_what_its_asker_asks_later(threads: FairThreads, held: Event) -> None:
+    done: list[str] = []
+    with asked_by("flood"):
+        asked = [threads.submit(done.append, f"flood {at}") for at in range(20)]
+    with asked_by("impatient"):
+        with weighing(8):
+            given_up = [threads.submit(done.append, "given up") for _ in range(100)]
+        asked.append(threads.submit(done.append, "patient"))
+    for each in given_up:
+        assert each.cancel()
+    held.set()
+    wait([*asked, *given_up], timeout=30)
+    assert done.index("patient") <= 1
+    assert len(done) == len(asked)
 
 
 def test_at_the_end_what_waits_is_done_and_nothing_more_is_taken(held: Event, threads: FairThreads) -> None:
