@@ -170,8 +170,9 @@ def test_a_tool_is_ranked_where_a_leg_found_it_and_fewer_are_the_first_of_more(
     dense = Dense(scores=every.scores[:, :reported], rows=every.rows[:, :reported])
     ranked = _hybrid(lexical, dense, limit=tools)
     found = set(dense.rows.ravel().tolist()) | {row for of in lexical for row, points in enumerate(of) if points}
-    assert set(_rows(ranked)) == found
-    if texts == 1:
+    assert set(_rows(ranked)) >= found
+    if texts == 1:  # the best for a clause is one of all tools, where the last reported cosine is the best as well
+        assert set(_rows(ranked)) == found
         assert ranked == sorted(ranked, key=lambda each: (-each.score, each.row))
     for limit in range(1, tools):
         assert _hybrid(lexical, dense, limit=limit) == ranked[:limit]
