@@ -10,7 +10,15 @@ import pytest
 from pydantic_ai import Agent, RunContext, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.tools import DeferredToolResults
 
@@ -210,3 +218,14 @@ async def test_approved_calls_run_at_the_same_time() -> None:
     bench = Bench(meet, journal=table, output_type=OUTPUT)
     result = await bench.run(history=asked.all_messages(), deferred_tool_results=given)
     assert [part.content for part in returns(result)][1:] == ["met"] * 2
+
+
+@pytest.mark.rule("MNT-9")
+async def test_an_id_of_a_call_that_a_restart_found_may_serve_a_later_turn() -> None:
+    stored: list[ModelMessage] = [
+        ModelRequest(parts=[UserPromptPart("Go on.")]),
+        ModelResponse(parts=[ToolCallPart(*SEARCH, tool_call_id="call_0")]),
+    ]
+    bench = counting_anew(Bench(refund), [("refund", {"amount": 1})])
+    await bench.run(history=stored)
+    assert bench.desk.did == ["refund 1 in call_0"]

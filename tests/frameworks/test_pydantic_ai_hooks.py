@@ -150,3 +150,14 @@ async def test_a_tool_of_a_surface_cannot_be_called_out_of_another_one(*, its_ow
     assert bench.desk.did == []
     assert "holds no such call of inner; only a model calls the tools of a surface" in str(returns(result)[-1].content)
     assert bench.outcomes[1:] == [("outer", "ok")]
+
+
+async def test_wrong_arguments_of_a_tool_beside_the_surface_are_pydantic_ais_own_affair() -> None:
+    def look(amount: int) -> str:
+        """Stands beside the surface."""
+        return f"saw {amount}"
+
+    bench = Bench(refund, tools=[look])
+    result = await bench.run([("look", {"amount": "all"})], [("look", {"amount": 2})])
+    assert returns(result)[-1].content == "saw 2"
+    assert bench.outcomes == []
