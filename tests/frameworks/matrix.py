@@ -51,6 +51,7 @@ TABLE = (
             "tests/frameworks/test_pydantic_ai_dbos.py",
             "tests/frameworks/test_pydantic_ai_journal.py",
             "tests/frameworks/test_pydantic_ai_hooks.py",
+            "tests/frameworks/test_pydantic_ai_namesakes.py",
             "tests/frameworks/test_pydantic_ai_reading.py",
             "tests/frameworks/test_pydantic_ai_recovery.py",
             "tests/frameworks/test_pydantic_ai_tools.py",

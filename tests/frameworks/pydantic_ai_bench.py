@@ -49,7 +49,14 @@ def close_account(ctx: RunContext[Desk]) -> str:
 class Bench:
     """An agent over one surface whose tools a search finds all, with a model that says what it is told to."""
 
-    def __init__(self, *tools: Any, made: Sequence[Any] = (), journal: Journal | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *tools: Any,
+        made: Sequence[Any] = (),
+        journal: Journal | None = None,
+        search_tool: str = SEARCH[0],
+        **options: Any,
+    ) -> None:
         self.events: list[Evidence] = []
         self.shown: list[list[str]] = []
         self.desk = Desk()
@@ -61,6 +68,7 @@ class Bench:
             dialect=PYDANTIC_AI,
             ranker=ScriptedRanker(answers={"all": names}),
             observer=self.events.append,
+            search_tool=search_tool,
         )
         self.deferred = DeferredTools(controller, surface="desk", run_id=lambda ctx: ctx.deps.run_id, journal=journal)
         capabilities = [self.deferred, *options.pop("capabilities", [])]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent, RunContext
-from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
@@ -181,19 +180,6 @@ def test_two_tools_of_one_name_are_refused_where_they_are_given() -> None:
             create_deferred_agent_tool_surface(
                 application="shop", surfaces=[Surface(key="desk", tools=tools)], dialect=PYDANTIC_AI
             )
-
-
-async def test_a_tool_of_the_agents_own_with_the_name_of_a_hidden_one_is_refused_before_anything_runs() -> None:
-    bench = Bench(refund, tools=[refund])
-    with pytest.raises(ConfigurationError, match=r"called refund.*[Gg]ive one of the two tools another name"):
-        await bench.run([("refund", {"amount": 5})])
-    assert bench.desk.did == []
-
-
-async def test_a_tool_of_the_agents_own_with_the_name_of_an_offered_one_is_refused_by_pydantic_ai() -> None:
-    bench = Bench(refund, tools=[search_tools])
-    with pytest.raises(UserError, match=r"'search_tools'. (Rename|Give one)"):
-        await bench.run([SEARCH])
 
 
 def search_tools(query: str) -> str:

@@ -3,6 +3,7 @@
 capability    what an agent is given, and the toolset it brings
 run           that toolset in one run: advertises, and is the gate
 offers        what a step offers, the toolsets behind a surface among it
+namesakes     what of the agent's own cannot stand beside a surface
 reading       the messages of a run, read once
 journal       the record a durable engine keeps of a call
 arguments     arguments as the model wrote them

@@ -31,11 +31,13 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from surface.adapters.pydantic_ai.journal import Journal, RunJournal
 from surface.adapters.pydantic_ai.messages import PYDANTIC_AI
+from surface.adapters.pydantic_ai.namesakes import AllTools, beside, refuse_namesakes
 from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, OwnToolsets, Replaced, entered, standing
 from surface.adapters.pydantic_ai.run import RunToolset
 from surface.controller import DeferredAgentToolSurface, require_controller
 from surface.errors import ConfigurationError
 from surface.mounted_run import Pins
+from surface.registry import CheckedSurface
 
 FromRun = str | Callable[[RunContext[Any]], str]
 """A value, or what gives it for a run: it gets the `RunContext`, whose `deps` are the application's."""
@@ -73,6 +75,11 @@ class DeferredToolset(AbstractToolset[Any]):
     def tool_name_conflict_hint(self) -> str:
         """What helps where another tool has the name of one of these."""
         return CONFLICT_HINT
+
+    def surface_of(self, ctx: RunContext[Any]) -> CheckedSurface:
+        """The surface that a run gets; raises UnknownSurfaceError where there is none of that key."""
+        key = self.surface if isinstance(self.surface, str) else self.surface(ctx)
+        return self.controller.registry.surface(key)
 
     async def for_run(self, ctx: RunContext[Any]) -> RunToolset:
         """The toolset mounted for one run; raises what `mount` raises."""
@@ -138,6 +145,15 @@ class DeferredTools(AbstractCapability[Any]):
         """What the agent registers."""
         return self.toolset
 
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        """What stands around all tools of the agent and refuses those that cannot stand beside the surface."""
+        return AllTools(toolset)
+
+    async def prepare_output_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
+        """The tools that the agent's output is made of, as they are, unless one has a name of the surface's."""
+        refuse_namesakes(self.toolset.surface_of(ctx), [each.name for each in tool_defs])
+        return tool_defs
+
     async def after_model_request(
         self,
         ctx: RunContext[Any],
@@ -168,7 +184,7 @@ class DeferredTools(AbstractCapability[Any]):
             raise ConfigurationError(
                 f"{self.search_tool}: is not among the tools of this step; do not rename, prefix or filter it"
             )
-        search.toolset.refuse_namesakes(offered)
+        refuse_namesakes(search.toolset.surface, beside(offered))
         for call in response.tool_calls:
             if call.tool_name not in offered:
                 offered[call.tool_name] = replace(search, tool_def=replace(search.tool_def, name=call.tool_name))

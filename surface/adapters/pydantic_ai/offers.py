@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_ai.messages import InstructionPart
@@ -49,11 +49,14 @@ def own_toolsets(surface: CheckedSurface) -> list[AbstractToolset[Any]]:
 
 
 def own_entry(own: OwnEntry, *, name: str, gate: AbstractToolset[Any]) -> GatedTool:
-    """The tool as its own toolset describes it, called through the gate."""
-    found = own.tool
+    """The tool as its own toolset describes it, called through the gate.
+
+    It is the surface that defers it: with `defer_loading` pydantic-ai would hide it again behind a search of its own.
+    """
+    found, described = own.tool, own.tool.tool_def
     return GatedTool(
         toolset=gate,
-        tool_def=found.tool_def,
+        tool_def=replace(described, defer_loading=False) if described.defer_loading else described,
         max_retries=found.max_retries,
         args_validator=found.args_validator,
         args_validator_func=found.args_validator_func,

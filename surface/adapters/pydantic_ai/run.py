@@ -25,10 +25,11 @@ from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, GatedTool, OwnEnt
 from surface.adapters.pydantic_ai.reading import Reading, RunMessages, number_of
 from surface.call import CallAnswer, CallContext, settle
 from surface.call import Outcome as Code
-from surface.errors import ConfigurationError, TranscriptError
+from surface.errors import TranscriptError
 from surface.execution import Passed
 from surface.mounted_run import MountedRun
 from surface.prepared_step import PreparedStep
+from surface.registry import CheckedSurface
 from surface.transcript import UNPARSABLE
 from surface.turn import AS_WRITTEN, Turn
 
@@ -50,6 +51,11 @@ class RunToolset(AbstractToolset[Any]):
     def id(self) -> str:
         """One for each application."""
         return f"toolsurface-{self._run.calls.application}"
+
+    @property
+    def surface(self) -> CheckedSurface:
+        """The surface whose tools these are."""
+        return self._run.surface
 
     @property
     def tool_name_conflict_hint(self) -> str:
@@ -92,23 +98,6 @@ class RunToolset(AbstractToolset[Any]):
             if name not in offered:
                 offered[name] = self._gated(described[name], ctx, entry=search)
         return offered
-
-    def refuse_namesakes(self, offered: Mapping[str, ToolsetTool[Any]]) -> None:
-        """Raises ConfigurationError where the agent has another tool of a name that is this surface's.
-
-        pydantic-ai refuses such a pair itself, but only in a step that offers both.
-        """
-        surface = self._run.surface
-        twice = sorted(
-            name
-            for name, tool in offered.items()
-            if tool.toolset is not self and (name in surface.catalog or name == surface.search.name)
-        )
-        if twice:
-            raise ConfigurationError(
-                f"surface {surface.key}: the agent has a tool of its own called {', '.join(twice)}, and so has the "
-                f"surface. {CONFLICT_HINT}"
-            )
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
