@@ -74,6 +74,7 @@ TABLE = (
             "tests/frameworks/test_langchain_tools.py",
             "tests/frameworks/test_langgraph_journal.py",
             "tests/frameworks/test_langgraph_recovery.py",
+            "tests/frameworks/test_langgraph_workers.py",
             "tests/frameworks/test_sync_bridge.py",
         ],
     ),

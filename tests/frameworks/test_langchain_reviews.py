@@ -259,10 +259,13 @@ async def test_an_edit_of_one_turn_says_nothing_of_the_next(how: str) -> None:
     assert desk.ran == [("pay", 5), ("look", "it")]
 
 
-@pytest.mark.skipif(
+PER_CALL = pytest.mark.skipif(
     "interrupt_mode" not in signature(HumanInTheLoopMiddleware).parameters,
     reason="this release of LangChain asks once for all calls of a turn",
 )
+
+
+@PER_CALL
 @SIDES
 @BOTH
 async def test_a_reviewer_who_is_asked_call_by_call_approves_edits_and_cannot_change_the_tool(
@@ -277,3 +280,30 @@ async def test_a_reviewer_who_is_asked_call_by_call_approves_edits_and_cannot_ch
     right = {"type": "edit", "edited_action": {"name": "pay", "args": {"euros": 7}}}
     assert last(await desk.agent.move(Command(resume=right), how)).text.endswith("paid 7")
     assert desk.ran == [("pay", 7)]
+
+
+@PER_CALL
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize(
+    ("side", "native", "rejected", "approved"),
+    [
+        ("outside", True, "because", "paid 5"),
+        # What raised behind the gate may have run the tool, for all that another process knows.
+        ("inside", True, "INTERRUPTED", "INTERRUPTED"),
+        ("inside", False, "because", "INTERRUPTED"),
+    ],
+)
+@BOTH
+async def test_behind_a_refused_edit_another_process_never_runs_the_call_where_it_cannot_know_that_it_did_not(
+    how: str, side: str, rejected: str, approved: str, *, native: bool
+) -> None:
+    for decision, told in (({"type": "reject", "message": "because"}, rejected), ({"type": "approve"}, approved)):
+        desk = Desk(side=side, native=native, interrupt_mode="per_call")
+        await desk.agent.ask([[search("look pay")], [call("pay", euros=5)]], how)
+        edit = {"type": "edit", "edited_action": {"name": "look", "args": {"what": "x"}}}
+        with pytest.raises(ValidationError):
+            await desk.agent.move(Command(resume=edit), how)
+        later = desk.process()
+        later.model.turns.append("Done.")
+        assert told in last(await later.move(Command(resume=decision), how)).text
+        assert desk.ran == ([("pay", 5)] if told == "paid 5" else [])

@@ -1,18 +1,20 @@
 """What a checkpointer remembers of a call that a restart finds unanswered: never begun, begun, or suspended (MNT-9).
 
 LangGraph runs an unanswered call again on resume, without saying whether it had begun. So before a tool that may not
-run twice begins, a note goes into the checkpoint's pending writes, under a task of its own that no graph has; it is
-gone with the checkpoint. A tool that suspended itself with `interrupt()` is LangGraph's to run again, once for each
-time that it did: that is a note, too, because LangGraph keeps its own mark of an interrupt after it is resumed.
+run twice begins, a note goes into the pending writes of two checkpoints, under a task of its own that no graph has. One
+is the checkpoint at hand, which stays where older ones are pruned. The other is the oldest in which the call was open:
+all who resume the thread come from it, and a checkpointer keeps the first of two notes, so of workers that begin at the
+same moment one alone finds its own. A tool that suspended itself with `interrupt()` is LangGraph's to run again, once
+for each time that it did. That is a note, too: LangGraph keeps its own mark of an interrupt after it is resumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, cast
-from uuid import UUID, uuid5
+from uuid import UUID, uuid4, uuid5
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
@@ -29,8 +31,21 @@ _NOTES = UUID("5b0c3f0e-6f0a-4f53-9d6f-3c0d5a4e2f61")
 _LOOKED_BACK = 100
 """Checkpoints; an open call that was edited around more often than that is found by none of its older notes."""
 
-_Reading = Generator[RunnableConfig, CheckpointTuple | None, tuple[int, bool]]
-"""Asks for checkpoints; at the end the number of the attempt that is next or under way, and whether it has begun."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Notes:
+    """What the notes of a call say."""
+
+    attempt: int
+    """The number of the attempt that is next or under way."""
+    begun: bool
+    """Whether it has begun."""
+    places: tuple[RunnableConfig, ...]
+    """The checkpoints that notes go to: the oldest in which the call was open, and the one at hand."""
+
+
+_Reading = Generator[RunnableConfig, CheckpointTuple | None, _Notes]
+"""Asks for checkpoints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,76 +74,91 @@ class Journal:
 
     def begun(self) -> bool:
         """Whether an attempt has begun; one that was seen suspended counts for none."""
-        return self._read()[1]
+        return self._read().begun
 
     async def abegun(self) -> bool:
         """The same, for an async graph."""
-        return (await self._aread())[1]
+        return (await self._aread()).begun
 
     def begin(self) -> bool:
-        """Remembers that the call begins now, once that is stored; true where an earlier attempt has begun.
+        """Remembers that the call begins now, once that is stored; true where an attempt has begun elsewhere or before.
 
         An attempt that was seen suspended counts for none.
         """
-        attempt, begun = self._read()
-        if not begun:
-            self.saver.put_writes(self.config, self._writes(_BEGUN), self._note_id(_BEGUN, attempt))
-        return begun
+        notes, mine = self._read(), uuid4().hex
+        if notes.begun:
+            return True
+        for where in notes.places:
+            self.saver.put_writes(where, [(_BEGUN, mine)], self._note_id(_BEGUN, notes.attempt))
+        return self._another_began(self.saver.get_tuple(notes.places[0]), notes, mine)
 
     async def abegin(self) -> bool:
         """The same, for an async graph."""
-        attempt, begun = await self._aread()
-        if not begun:
-            await self.saver.aput_writes(self.config, self._writes(_BEGUN), self._note_id(_BEGUN, attempt))
-        return begun
+        notes, mine = await self._aread(), uuid4().hex
+        if notes.begun:
+            return True
+        for where in notes.places:
+            await self.saver.aput_writes(where, [(_BEGUN, mine)], self._note_id(_BEGUN, notes.attempt))
+        return self._another_began(await self.saver.aget_tuple(notes.places[0]), notes, mine)
 
     def suspend(self) -> None:
         """Remembers that the attempt that has begun waits for somebody; a later one may begin."""
-        attempt, _ = self._read()
-        self.saver.put_writes(self.config, self._writes(_SUSPENDED), self._note_id(_SUSPENDED, attempt))
+        notes = self._read()
+        for where in notes.places:
+            self.saver.put_writes(where, [(_SUSPENDED, "")], self._note_id(_SUSPENDED, notes.attempt))
 
     async def asuspend(self) -> None:
         """The same, for an async graph."""
-        attempt, _ = await self._aread()
-        await self.saver.aput_writes(self.config, self._writes(_SUSPENDED), self._note_id(_SUSPENDED, attempt))
+        notes = await self._aread()
+        for where in notes.places:
+            await self.saver.aput_writes(where, [(_SUSPENDED, "")], self._note_id(_SUSPENDED, notes.attempt))
 
     def _note_id(self, what: str, attempt: int) -> str:
         return str(uuid5(_NOTES, f"{self.call_id} {what} {attempt}"))
 
-    def _writes(self, what: str) -> Sequence[tuple[str, Any]]:
-        return [(what, self.call_id)]
+    def _another_began(self, found: CheckpointTuple | None, notes: _Notes, mine: str) -> bool:
+        """Whether another worker's note of the same attempt was there first. What is not stored yet nobody else has."""
+        noted = self._note_id(_BEGUN, notes.attempt)
+        written = [] if found is None else found.pending_writes or []
+        return any(task == noted and value != mine for task, _, value in written)
 
-    def _read(self) -> tuple[int, bool]:
+    def _read(self) -> _Notes:
         reading = self._reading()
         wanted = next(reading)
         while True:
             try:
                 wanted = reading.send(self.saver.get_tuple(wanted))
             except StopIteration as read:
-                return cast("tuple[int, bool]", read.value)
+                return cast("_Notes", read.value)
 
-    async def _aread(self) -> tuple[int, bool]:
+    async def _aread(self) -> _Notes:
         reading = self._reading()
         wanted = next(reading)
         while True:
             try:
                 wanted = reading.send(await self.saver.aget_tuple(wanted))
             except StopIteration as read:
-                return cast("tuple[int, bool]", read.value)
+                return cast("_Notes", read.value)
 
     def _reading(self) -> _Reading:
         """What the notes say. The checkpoint at hand is not stored yet where LangGraph writes behind."""
         noted: set[str] = set()
+        oldest = self.config
         found = (yield self.config) or (yield self._newest)
         for _ in range(_LOOKED_BACK):
             if found is None:
                 break
             noted.update(task for task, channel, _ in found.pending_writes or () if channel in (_BEGUN, _SUSPENDED))
-            if found.parent_config is None or not _was_open(self.call_id, found):
+            was_open = _was_open(self.call_id, found)
+            if was_open or _messages(found) is None:
+                oldest = found.config
+            if found.parent_config is None or not was_open:
                 break
             found = yield found.parent_config
         attempt = next(number for number in count() if self._note_id(_SUSPENDED, number) not in noted)
-        return attempt, self._note_id(_BEGUN, attempt) in noted
+        same = oldest["configurable"]["checkpoint_id"] == self.config["configurable"]["checkpoint_id"]
+        places = (oldest,) if same else (oldest, self.config)
+        return _Notes(attempt=attempt, begun=self._note_id(_BEGUN, attempt) in noted, places=places)
 
     @property
     def _newest(self) -> RunnableConfig:
@@ -149,10 +179,16 @@ def _saver(runtime: Any) -> Any:
 
 def _was_open(call_id: str, found: CheckpointTuple) -> bool:
     """Whether the messages of a checkpoint may hold the call, unanswered."""
-    messages = found.checkpoint["channel_values"].get("messages")
-    if not isinstance(messages, list):
-        # A channel that stores differences alone, as deepagents has: the model's answer is written from this one on.
+    messages = _messages(found)
+    if messages is None:
+        # The model's answer is written from this one on, or was written anew by a reviewer.
         written = (value for _, channel, value in found.pending_writes or () if channel == "messages")
         each = (message for value in written for message in (value if isinstance(value, list) else [value]))
         return not any(holds(message, call_id) for message in each)
     return isinstance(latest_of(messages, call_id), AIMessage)
+
+
+def _messages(found: CheckpointTuple) -> list[Any] | None:
+    """The messages of a checkpoint; None for a channel that stores differences alone, as deepagents has."""
+    messages = found.checkpoint["channel_values"].get("messages")
+    return messages if isinstance(messages, list) else None
