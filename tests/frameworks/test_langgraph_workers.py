@@ -19,7 +19,7 @@ from langgraph.types import Command, interrupt
 from tests.frameworks.langchain_agents import Agent, agent_of, call, last
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
-APPROVED = Command(resume={"decisions": [{"type": "approve"}]})
+APPROVED: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
 
 
 class Dies(BaseException):
