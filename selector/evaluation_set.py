@@ -107,12 +107,10 @@ def choose(
         raise EvaluationError(f"{source}: the file holds no query")
     left = [query for query in queries if not folds or query.fold in folds]
     if not left:
-        raise EvaluationError(
-            f"--fold: no query of {source} left; they have {_values(query.fold for query in queries)}"
-        )
+        raise EvaluationError(f"--fold: no query of {source} left; {_values(query.fold for query in queries)}")
     kept = [query for query in left if split in (None, query.split)]
     if not kept:
-        raise EvaluationError(f"--split: no query of {source} left; they have {_values(query.split for query in left)}")
+        raise EvaluationError(f"--split: no query of {source} left; {_values(query.split for query in left)}")
     if sample is None or sample >= len(kept):
         return kept
     chosen = {query.id for query in sorted(kept, key=lambda query: _draw(query.id))[:sample]}
@@ -126,4 +124,4 @@ def _draw(identity: str) -> str:
 
 def _values(values: Iterable[str | None]) -> str:
     found = sorted({value for value in values if value is not None})
-    return ", ".join(found[:20]) if found else "none of that field"
+    return f"they have {', '.join(found[:20])}" if found else "none of them has that field; leave the option out"

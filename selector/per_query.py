@@ -63,7 +63,9 @@ def read_per_query(data: bytes, *, source: str) -> EarlierRun:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             field = ".".join(str(part) for part in first["loc"]) or "line"
-            raise EvaluationError(f"{source}, line {number}: {field}: {first['msg']}") from None
+            raise EvaluationError(
+                f"{source}, line {number}: {field}: {first['msg']}; needs a file that --per-query wrote"
+            ) from None
         except KeyError as error:
             raise EvaluationError(
                 f"{source}, line {number}: metrics: {error.args[0]} is missing; evaluate again with --per-query"

@@ -31,7 +31,11 @@ class SetFiles:
 
     @staticmethod
     def in_folder(folder: Path) -> SetFiles:
-        """The set in a folder; EvaluationError says what the folder lacks or holds twice."""
+        """The set in a folder; EvaluationError says what the folder lacks or holds twice, or that there is none."""
+        if not folder.is_dir():
+            raise EvaluationError(
+                f"SET {folder}: is no folder; needs one with catalog.jsonl and queries.jsonl, or --catalog, --queries"
+            )
         return SetFiles(
             name=folder.resolve().name,
             catalog=_only(folder, CATALOGS, what="catalog"),

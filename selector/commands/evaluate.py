@@ -77,10 +77,13 @@ class _ReadSet:
 def _evaluate(arguments: argparse.Namespace) -> None:
     rankers: Sequence[Leg] = arguments.compare or [arguments.ranker or LEGS[0]]
     _refuse_contradictions(arguments)
+    if arguments.per_query is not None and (arguments.per_query.is_dir() or not arguments.per_query.parent.is_dir()):
+        # Told before anything is embedded, which may take minutes.
+        raise CommandFailedError(f"--per-query: {arguments.per_query}: is no file in a folder that is there")
     earlier = None
     if arguments.against is not None:
         data = read_set_file(arguments.against, argument="--against")
-        earlier = read_per_query(data, source=str(arguments.against))
+        earlier = read_per_query(data, source=f"--against {arguments.against}")
     in_vain = _queries(arguments.unserveable, arguments, "--unserveable") if arguments.unserveable else []
     sets = [_read(files, arguments, in_vain) for files in _set_files(arguments)]
     # Words need no vectors, and those of a large catalog take minutes.
@@ -167,7 +170,10 @@ def _read(files: SetFiles, arguments: argparse.Namespace, in_vain: Sequence[Judg
         )
     fitting = serveable(in_vain, names)
     if fitting:
-        say(f"{files.name}: --unserveable: {fitting} of {len(in_vain)} queries want a tool that this catalog holds")
+        say(
+            f"{files.name}: --unserveable: {fitting} of {len(in_vain)} queries want a tool that this catalog holds; "
+            "take them out, or answering them counts as a false return"
+        )
     return _ReadSet(name=files.name, tools=tools, queries=queries, unknown=unknown)
 
 

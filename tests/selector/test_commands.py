@@ -241,7 +241,10 @@ def test_evaluate_says_what_is_wrong_with_a_set_or_an_earlier_run(
         ((*pair, "--against", tmp_path / "nowhere"), "--against"),
         ((*pair, "--against", other), "the file holds nothing of catalog by lexical; it holds shop by lexical"),
         ((*pair, "--against", stranger), "the file holds none of the 3 queries of catalog"),
+        ((*pair, "--against", queries), "line 1: set: Field required; needs a file that --per-query wrote"),
         ((*pair, "--per-query", tmp_path / "no" / "folder"), "--per-query"),
+        ((*pair, "--per-query", tmp_path), "is no file in a folder that is there"),
+        ((tmp_path / "nowhere",), "nowhere: is no folder; needs one with catalog.jsonl and queries.jsonl"),
     ):
         assert _run("evaluate", *arguments, "--ranker", "lexical") == 1
         assert said in capsys.readouterr().err
@@ -251,7 +254,8 @@ def test_evaluate_says_what_is_wrong_with_a_set_or_an_earlier_run(
     ("options", "said"),
     [
         (("--fold", "nope"), "--fold: no query of --queries left; they have dev, test"),
-        (("--fold", "dev", "--split", "nope"), "--split"),
+        (("--fold", "dev", "--split", "nope"), "--split: no query of --queries left; they have hard"),
+        (("--fold", "test", "--split", "nope"), "left; none of them has that field; leave the option out"),
     ],
 )
 def test_evaluate_with_nothing_left_fails_and_says_what_there_is(

@@ -1,0 +1,146 @@
+"""What ranking costs in process beside the embedding of its query, as served: with vectors of the model, abstaining.
+
+    python -m benchmarks.ranking [--set awscli] [--queries 300] [--rounds 3] [--cache FILE] [--json]
+
+Each query is embedded alone, embedded with its clauses, and ranked by the service's own selector: one right after the
+other on one core, in an order that turns with the rounds, so that a busy machine hits them alike. Half of the queries
+are the set's own and half are another set's, which nothing in the catalog fits: an answer and a refusal take different
+ways. Embedding the 20,027 tools of awscli takes minutes and is done once where `--cache` keeps it. Needs the sets; see
+TOOLSURFACE_BENCH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.quality.groups import groups_of
+from indexer.adapters.progress import shown_progress
+from indexer.adapters.usual_index import open_artefact
+from indexer.commands.numbers import several
+from models.adapters.onnx import default_embedder
+from models.embedder import Embedder
+from selector.adapters.evaluation_files import SetFiles, read_set_file
+from selector.clauses import clauses
+from selector.commands.opening import ranking_threads, vectors_in
+from selector.evaluation_run import APPLICATION, SURFACE, build_for_evaluation, library_of
+from selector.evaluation_set import JudgedQuery
+from selector.service import Selector
+from selector.tool_sets import one_surface, surfaces_of
+from surface.ranking import RankRequest
+
+BENCH: Final = Path(os.environ.get("TOOLSURFACE_BENCH", "../shared/bench"))
+FOLD: Final = "dev"
+LIMIT: Final = 5
+IN_VAIN: Final = ("metatool", "azurecli")
+"""Sets whose queries nothing in the catalog fits; the first that is not the catalog's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One query, with how long each way of it took: the least of the rounds, in milliseconds."""
+
+    query: str
+    answered: bool
+    took: dict[str, float]
+
+
+def ask(selector: Selector, embedder: Embedder, queries: Sequence[str], *, rounds: int) -> list[Asked]:
+    """Every query in every way, so many times."""
+    replies: dict[str, bool] = {}
+
+    def rank(query: str) -> None:
+        request = RankRequest(application=APPLICATION, surface=SURFACE, query=query, limit=LIMIT, catalog_digest=None)
+        replies[query] = not loop.run_until_complete(selector.rank(request)).abstained
+
+    ways: list[tuple[str, Callable[[str], object]]] = [
+        ("query", lambda query: embedder.embed_queries((query,))),
+        ("query and clauses", lambda query: embedder.embed_queries((query, *clauses(query)))),
+        ("ranking", rank),
+    ]
+    took: list[dict[str, list[float]]] = [{name: [] for name, _ in ways} for _ in queries]
+    loop = asyncio.new_event_loop()
+    try:
+        for turn in range(rounds):
+            for query, own in zip(queries, took, strict=True):
+                for name, way in (*ways[turn % len(ways) :], *ways[: turn % len(ways)]):
+                    began = time.perf_counter()
+                    way(query)
+                    own[name].append(1000 * (time.perf_counter() - began))
+    finally:
+        loop.close()
+    return [
+        Asked(query=query, answered=replies[query], took={name: min(times) for name, times in own.items()})
+        for query, own in zip(queries, took, strict=True)
+    ]
+
+
+def medians(asked: Sequence[Asked]) -> dict[str, Any]:
+    """Of each way, and of what the ranking takes beyond an embedding of the same query."""
+    over = {
+        f"ranking over {name}": [one.took["ranking"] - one.took[name] for one in asked]
+        for name in ("query", "query and clauses")
+    }
+    of_ways = {name: [one.took[name] for one in asked] for name in asked[0].took}
+    return {
+        "queries": len(asked),
+        **{name: round(statistics.median(times), 2) for name, times in (of_ways | over).items()},
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the benchmark; a table and a JSON line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ranking", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--set", default="awscli", metavar="NAME", help="whose catalog (default: %(default)s)")
+    parser.add_argument("--queries", type=several, default=300, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--rounds", type=several, default=3, metavar="N", help="(default: %(default)s)")
+    parser.add_argument("--cache", type=Path, metavar="FILE", help="remembers the vectors of the catalog between runs")
+    parser.add_argument("--json", action="store_true", help="only the JSON line")
+    arguments = parser.parse_args(argv)
+    other = next(name for name in IN_VAIN if name != arguments.set)
+    if not all((BENCH / name).is_dir() for name in (arguments.set, other)):
+        print(f"ranking: left out, {arguments.set}, {other} not at {BENCH}; set TOOLSURFACE_BENCH", file=sys.stderr)
+        return 0
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+    files = SetFiles.in_folder(BENCH / arguments.set)
+    surfaces = surfaces_of(read_set_file(files.catalog, argument="--set"), file=files.catalog.name)
+    tools = one_surface(surfaces, None, file=files.catalog.name)
+    half = max(1, arguments.queries // 2)
+    queries = [*_queries(arguments.set, half), *_queries(other, half)]
+    embedder = default_embedder(threads=1)
+    with shown_progress() as progress, vectors_in(arguments.cache) as cache:
+        artefact = build_for_evaluation(tools, embedder=embedder, cache=cache, progress=progress)
+    with ranking_threads(1) as threads:
+        selector = Selector(
+            indexes=library_of(artefact, open_artefact=open_artefact), embedder=embedder, executor=threads
+        )
+        asked = ask(selector, embedder, [query.query for query in queries], rounds=arguments.rounds)
+    parts = {"all": asked, "answered": [one for one in asked if one.answered]}
+    parts["one clause"] = [one for one in asked if not clauses(one.query)]
+    parts["nothing fits"] = [one for one in asked if not one.answered]
+    found = {name: medians(part) for name, part in parts.items() if part}
+    if not arguments.json:
+        columns = list(found["all"])
+        print(f"| {len(tools):,} tools, median ms | {' | '.join(columns)} |\n|---|{'--:|' * len(columns)}")
+        for name, row in found.items():
+            print(f"| {name} | {' | '.join(str(row[column]) for column in columns)} |")
+    print(json.dumps({"benchmark": "ranking", "set": arguments.set, "tools": len(tools), "medians": found}))
+    return 0
+
+
+def _queries(name: str, most: int) -> list[JudgedQuery]:
+    groups = groups_of(SetFiles.in_folder(BENCH / name), fold=FOLD, sample=most)
+    return [query for group in groups for query in group.queries][:most]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
