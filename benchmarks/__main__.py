@@ -13,6 +13,7 @@ BENCHMARKS = {
     "step": "what a prepared step and a search cost, by catalog and history",
     "deploy": "what a deploy costs, whole and with edits (needs the sets; see TOOLSURFACE_BENCH)",
     "frameworks": "what deferral adds to a step of a framework's own loop",
+    "ranking": "what ranking costs beside the embedding of its query (needs the sets; see TOOLSURFACE_BENCH)",
     "service": "the ranking service under load, against its parts (needs the sets; see TOOLSURFACE_BENCH)",
     "tenants": "whether time tells a surface that a key may not ask from one that does not exist",
     "quality": "how well the rankers find tools, by set (needs the sets; see TOOLSURFACE_BENCH)",

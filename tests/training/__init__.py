@@ -1,0 +1,1 @@
+"""Tests of `training`, as far as it runs without torch."""
