@@ -42,6 +42,10 @@ takes the cosine of the last one reported, which changed no metric by 0.1 points
 LEAST_TRUST: Final = 0.005
 """What vectors count in a query the model cannot read: enough to break ties, too little to beat a word."""
 
+_DENSE_FROM: Final = "\u2e80"
+_DENSE_LETTERS: Final = 4
+"""As many letters of an alphabet one sign from there on is worth; `indexer.document` cuts texts by the same rule."""
+
 CLAUSE_WEIGHT: Final = 0.5
 MOST_HEADS: Final = 3
 """Clauses whose best tools stand in front."""
@@ -50,7 +54,7 @@ KEPT_SHARE: Final = 0.35
 """Of the best score; a tool below it is left out."""
 
 READABLE: Final = 0.5
-"""The trust from which the vectors may say that nothing fits."""
+"""The share of letters that the model knows from which it counts, and may say that nothing fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +75,21 @@ class Scored:
 
 
 def trust(query: str) -> float:
-    """The share of the query's letters that are Latin, from `LEAST_TRUST` to 1; 1 where it has no letters.
+    """The share of the query's letters that are Latin: `LEAST_TRUST` below `READABLE`, 1 where it has no letters.
 
-    The model that ships was trained on English and knows no other script well.
+    The model that ships was trained on English and knows no other script well. A letter of Chinese, Japanese or Korean
+    says as much as four of an alphabet, and counts as four.
     """
-    letters = [character for character in query if character.isalpha()]
-    if not letters:
-        return 1.0
-    known = sum(character.isascii() or "LATIN" in unicodedata.name(character, "") for character in letters)
-    return max(LEAST_TRUST, known / len(letters))
+    known = unknown = 0
+    for character in query:
+        if not character.isalpha():
+            continue
+        if character.isascii() or "LATIN" in unicodedata.name(character, ""):
+            known += 1
+        else:
+            unknown += 1 if character < _DENSE_FROM else _DENSE_LETTERS
+    share = known / (known + unknown) if known or unknown else 1.0
+    return share if share >= READABLE else LEAST_TRUST
 
 
 def rank_lexical(lexical: NDArray[np.float64], *, limit: int) -> list[Scored]:
@@ -117,7 +127,7 @@ def rank_hybrid(
     else:
         blended = scores[0] + CLAUSE_WEIGHT * scores[1:].max(axis=0)
         ranked = best_first(blended, _contenders(blended, lexical, dense, limit=limit), limit=limit)
-        heads = _heads(scores)
+        heads = _heads(scores, lexical, dense)
         ranked = _with_heads(ranked, heads, blended, limit=limit)
     if strictness <= 0.0:
         return ranked
@@ -150,15 +160,26 @@ def _contenders(
     if 0 < limit <= len(reported):
         floor = np.partition(scores[reported], len(reported) - limit)[len(reported) - limit]
     rows = np.flatnonzero(scores >= floor)
-    near = np.zeros(len(scores), dtype=np.bool_)
+    return rows[_found(rows, lexical, dense)]
+
+
+def _found(rows: NDArray[np.int64], lexical: NDArray[np.float64], dense: Dense) -> NDArray[np.bool_]:
+    """Which of the rows either leg found, for the query or for a clause."""
+    near = np.zeros(lexical.shape[1], dtype=np.bool_)
     near[dense.rows] = True
-    return rows[near[rows] | (lexical[:, rows] > 0.0).any(axis=0)]
+    return np.asarray(near[rows] | (lexical[:, rows] > 0.0).any(axis=0), dtype=np.bool_)
 
 
-def _heads(scores: NDArray[np.float64]) -> list[int]:
+def _heads(scores: NDArray[np.float64], lexical: NDArray[np.float64], dense: Dense) -> list[int]:
     """The best row for each clause, surest clause first; a clause is judged in the light of the whole query."""
     surest = np.argsort(-scores[1:].max(axis=1), kind="stable")[:MOST_HEADS] + 1
-    return list(dict.fromkeys(int((scores[at] + CLAUSE_WEIGHT * scores[0]).argmax()) for at in surest))
+    heads: list[int] = []
+    for at in surest:
+        judged = scores[at] + CLAUSE_WEIGHT * scores[0]
+        # Those that no leg found share the score of the last reported one, so they can be the best only as equals.
+        best = np.flatnonzero(judged >= judged.max())
+        heads.append(int(best[_found(best, lexical, dense)][0]))
+    return list(dict.fromkeys(heads))
 
 
 def _with_heads(

@@ -156,6 +156,11 @@ def test_a_ranking_holds_each_tool_once_within_the_limit_and_repeats_itself(
     assert ranked == _hybrid(lexical, _dense(*cosines), limit=limit)
 
 
+def test_a_tool_that_no_leg_found_is_no_clauses_best_where_it_has_the_score_of_one_that_was_found() -> None:
+    last = Dense(scores=np.array([[0.25]] * 2, dtype=np.float32), rows=np.array([[4]] * 2))
+    assert _rows(_hybrid([[0.0] * 5] * 2, last)) == [4]
+
+
 @LAW
 @given(st.integers(1, 3), st.integers(1, 12), st.data())
 def test_a_tool_is_ranked_where_a_leg_found_it_and_fewer_are_the_first_of_more(
@@ -193,10 +198,14 @@ def test_the_cut_keeps_what_a_full_sort_would_put_first(scores: list[float], lim
         ("café à côté", 1.0),
         ("列出所有文件", LEAST_TRUST),
         ("удалить файл", LEAST_TRUST),
-        ("文件 file", 4 / 6),
+        ("文件 filename", 0.5),
+        ("файл filename", 8 / 12),
+        ("文件 file", LEAST_TRUST),
     ],
 )
-def test_trust_is_the_share_of_latin_letters(query: str, expected: float) -> None:
+def test_trust_is_the_share_of_latin_letters_or_next_to_nothing_where_that_is_less_than_half(
+    query: str, expected: float
+) -> None:
     assert trust(query) == pytest.approx(expected)
 
 
