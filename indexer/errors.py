@@ -102,8 +102,9 @@ class UnknownReleaseError(IndexerError):
             if asked is None
             else "no kept release, or more than one, has this id (32 hexadecimal digits, or the first 6 or more)"
         )
-        listed = ", ".join(each[:12] for each in self.kept[:_SHOWN]) or "none"
-        super().__init__(f"application {application}: {wanted}; kept are {listed} (the first is active)")
+        listed = ", ".join(each[:12] for each in self.kept[:_SHOWN])
+        kept_are = f"kept are {listed} (the first is active)" if listed else "none is kept"
+        super().__init__(f"application {application}: {wanted}; {kept_are}")
 
 
 class BuildError(IndexerError):

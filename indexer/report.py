@@ -10,10 +10,13 @@ from indexer.deployed import DeployResult
 from indexer.errors import (
     ActivationConflictError,
     ArtefactError,
+    BuildError,
     CacheFileError,
     CanaryError,
     CanaryFileError,
+    CatalogFileError,
     StoreError,
+    UnknownReleaseError,
 )
 from indexer.table import counted, short, table
 from models.errors import ModelError
@@ -25,11 +28,14 @@ REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (CanaryError, "canaries"),
     (ActivationConflictError, "conflict"),
     (CatalogError, "catalog"),
+    (CatalogFileError, "catalog"),
     (CanaryFileError, "canary_file"),
     (CacheFileError, "cache_file"),
     (ArtefactError, "damaged"),
     (StoreError, "store"),
     (ModelError, "model"),
+    (BuildError, "model"),
+    (UnknownReleaseError, "release"),
     (KeyboardInterrupt, "interrupted"),
 )
 

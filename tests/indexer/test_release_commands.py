@@ -13,6 +13,8 @@ from indexer.__main__ import COMMANDS
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.commands import verify as verify_command
 from indexer.deploying import deploy_catalog
+from indexer.errors import BuildError
+from indexer.report import failure_json
 from models.adapters.local_files import read_packaged_model
 from surface.adapters.command_line import run
 from tests.indexer.samples import EMBEDDER, catalog_json, tool_json
@@ -293,13 +295,26 @@ def test_a_canary_that_fails_has_an_exit_code_of_its_own_and_its_query_is_told_n
     assert "found what every canary asked for (1)" in said
 
 
+@pytest.mark.usefixtures("releases")
+@pytest.mark.parametrize("command", [["rollback"], ["activate", "ffffff"]])
+def test_a_release_that_is_not_kept_is_a_reason_of_its_own(line: Line, command: list[str]) -> None:
+    told = line.json(*command, "--application", "other", code=1)
+    assert (told["outcome"], told["reason"], told["switched"]) == ("failed", "release", False)
+    assert line.err.rstrip().endswith("none is kept")
+
+
+def test_vectors_that_no_model_may_make_are_the_models_fault() -> None:
+    assert failure_json(BuildError("not of length 1"))["reason"] == "model"
+
+
 def test_what_failed_is_one_json_object_too(line: Line, catalogs: list[Path], tmp_path: Path, place: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_bytes(catalog_json(tool_json("a b")))
     told = line.json("deploy", broken, code=1)
     assert told["reason"] == "catalog"
     assert "a b" in told["faults"][0]["where"]
-    assert line.json("deploy", tmp_path / "nothing.json", code=1)["outcome"] == "failed"
+    told = line.json("deploy", tmp_path / "nothing.json", code=1)
+    assert (told["outcome"], told["reason"], told["switched"]) == ("failed", "catalog", False)
     assert (
         line.json("deploy", catalogs[0], "--canaries", canaries(tmp_path, {QUERY: 1}), code=1)["reason"]
         == "canary_file"
