@@ -107,10 +107,9 @@ def _fitting(text: str) -> int:
 
 
 def _parameter_names(schema: Mapping[str, Any]) -> str:
-    properties = outer_properties(schema)
-    names = [plain_words(name[:_PARAMETER_CHARACTERS]) for name in islice(properties, 40)]
     text = ""
-    for name in names:
+    for parameter in islice(outer_properties(schema), 40):
+        name = plain_words(parameter[:_PARAMETER_CHARACTERS])
         longer = f"{text}, {name}" if text else name
         if len(longer) > _PARAMETER_CHARACTERS:
             break

@@ -39,6 +39,7 @@ AT_ONCE = 2
 PROBES = 3
 """Vectors of each source that are made again before the others are believed."""
 _UNIT = 1e-3
+_COMPARED_AT_ONCE = 1024
 SAME = 1e-3
 """How far two makings of one vector may differ in any dimension; embedders promise 1e-5 on one machine."""
 
@@ -126,7 +127,7 @@ class _Sources:
         probes = useful[:: max(1, -(-len(useful) // PROBES))]
         if not probes:
             return True
-        if not all(_is_unit(source[key], self.embedder.manifest.dimension) for key in useful):
+        if not _are_units([source[key] for key in useful], self.embedder.manifest.dimension):
             return False
         again = _embedded(self.embedder, [self.texts[key] for key in probes])
         return all(
@@ -134,8 +135,14 @@ class _Sources:
         )
 
 
-def _is_unit(vector: NDArray[np.float32], dimension: int) -> bool:
-    return vector.shape == (dimension,) and abs(float(vector @ vector) - 1.0) < 2 * _UNIT  # false for NaN too
+def _are_units(vectors: Sequence[NDArray[np.float32]], dimension: int) -> bool:
+    if any(vector.shape != (dimension,) for vector in vectors):
+        return False
+    for start in range(0, len(vectors), _COMPARED_AT_ONCE):
+        some = np.stack(vectors[start : start + _COMPARED_AT_ONCE])
+        if not np.all(np.abs(np.einsum("ij,ij->i", some, some) - 1.0) < 2 * _UNIT):  # false for NaN too
+            return False
+    return True
 
 
 def embed_lots(

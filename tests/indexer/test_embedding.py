@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from indexer import embedding
 from indexer.catalog_file import CatalogTool
 from indexer.document import Document, documents_of
 from indexer.embedding import AT_ONCE, LOT, PROBES, Embedded, Vectors, embed
@@ -116,8 +117,14 @@ def test_vectors_of_another_shape_are_not_believed() -> None:
     assert embedded(documents, carried=short).distrusted == 2
 
 
-@pytest.mark.parametrize("wrong", [np.zeros(8, dtype="<f4"), np.full(EMBEDDER.manifest.dimension, np.nan, dtype="<f4")])
-def test_one_vector_that_cannot_be_the_models_is_enough_not_to_believe_its_source(wrong: port.Vectors) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [np.zeros(8, dtype="<f4"), *(np.full(EMBEDDER.manifest.dimension, one, dtype="<f4") for one in (np.nan, 1))],
+)
+def test_one_vector_that_cannot_be_the_models_is_enough_not_to_believe_its_source(
+    wrong: port.Vectors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "_COMPARED_AT_ONCE", 3)
     documents = many(8)
     sound = vectors_of(documents)
     for document in documents:
