@@ -15,6 +15,8 @@ Such tools stand first, in the order the query calls them.
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
@@ -31,27 +33,21 @@ _JOINT: Final = re.compile(r"[A-Za-z0-9][_.-]+[A-Za-z0-9]|[a-z0-9][A-Z]|[A-Z][A-
 class NameIndex:
     """The names of one catalog, ready to be recognised; immutable, threads may share it."""
 
-    __slots__ = ("_by_length", "_exact", "_folded", "_letters", "_longest")
+    __slots__ = ("_by_length", "_letters", "_longest", "_names")
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Rows are positions in `names`. Linear in the names, in time and memory."""
-        self._exact = {name: row for row, name in enumerate(names)}
-        # Only of names with capitals; few of them share a folded form, so no list for one number.
-        self._folded: dict[str, int | list[int]] = {}
-        for name, row in self._exact.items():
-            folded = name.casefold()
-            if folded != name:
-                others = self._folded.get(folded)
-                self._folded[folded] = row if others is None else [*_listed(others), row]
-        self._by_length: dict[int, list[str]] = {}
-        for name in self._exact:
-            if name == name.casefold():
-                self._by_length.setdefault(len(name), []).append(name)
-        for folded in self._folded:
-            if folded not in self._exact:
-                self._by_length.setdefault(len(folded), []).append(folded)
+        """Rows are positions in `names`, which is kept. Linear in the names but for sorting, in time and memory."""
+        self._names = names
+        # Lists of names of one length and their rows, for typos, and sorted for whole names as well: dictionaries of
+        # 100,000 names and rows would weigh as much as the names.
+        self._by_length: dict[int, tuple[list[str], array[int]]] = {}
+        folded = [_folded(name) for name in names]
+        for row in sorted(range(len(names)), key=folded.__getitem__):
+            of_length, rows = self._by_length.setdefault(len(folded[row]), ([], array("I")))
+            of_length.append(folded[row])
+            rows.append(row)
         self._longest = max(self._by_length, default=0)
-        self._letters = frozenset[str]().union(*map("".join, self._by_length.values()))
+        self._letters = frozenset[str]().union(*("".join(of_length) for of_length, _ in self._by_length.values()))
 
     def called(self, query: str) -> tuple[int, ...]:
         """The rows of the tools that `query` calls by name, in the order it does; most queries call none."""
@@ -63,13 +59,24 @@ class NameIndex:
         return tuple(dict.fromkeys(row for row in rows if row is not None))
 
     def _row(self, written: str) -> int | None:
-        if written in self._exact:
-            return self._exact[written]
         folded = written.casefold()
-        rows = self._rows(folded) or self._misspelt(folded)
+        rows = self._rows(folded)
+        for row in rows:
+            if self._names[row] == written:
+                return row
+        rows = rows or self._misspelt(folded)
         return rows[0] if len(rows) == 1 else None
 
-    def _misspelt(self, folded: str) -> list[int]:
+    def _rows(self, folded: str) -> Sequence[int]:
+        """Of the names that are this one but for upper and lower case."""
+        names, rows = self._by_length.get(len(folded), ([], array("I")))
+        first = last = bisect_left(names, folded)
+        while last < len(names) and names[last] == folded:
+            last += 1
+        return rows[first:last]
+
+    def _misspelt(self, folded: str) -> Sequence[int]:
+        """Of the names that are one typo away: all of them where it is one, else at least two."""
         length = len(folded)
         if not _LEAST_TYPO_CHARACTERS <= length <= self._longest + 1:
             return []
@@ -77,19 +84,16 @@ class NameIndex:
             return []  # a typo puts in one letter that no name has, and no more: a sentence has several blanks
         found: list[int] = []
         for near in (length - 1, length, length + 1):
-            choices = self._by_length.get(near, [])
-            matches = process.extract(folded, choices, scorer=OSA.distance, score_cutoff=1, limit=2)
-            found.extend(row for name, _, _ in matches for row in self._rows(name))
+            names, rows = self._by_length.get(near, ([], array("I")))
+            matches = process.extract(folded, names, scorer=OSA.distance, score_cutoff=1, limit=2)
+            found.extend(rows[at] for _, _, at in matches)
         return found
 
-    def _rows(self, folded: str) -> list[int]:
-        itself = self._exact.get(folded)
-        others = _listed(self._folded.get(folded, []))
-        return others if itself is None else [itself, *others]
 
-
-def _listed(rows: int | list[int]) -> list[int]:
-    return [rows] if isinstance(rows, int) else rows
+def _folded(name: str) -> str:
+    """The name in small letters; itself, and not a copy, where it is that already."""
+    folded = name.casefold()
+    return name if folded == name else folded
 
 
 def standing_first(rows: Sequence[int], *, best: float) -> dict[int, float]:

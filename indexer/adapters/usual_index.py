@@ -7,17 +7,16 @@ from functools import partial
 from typing import Final
 
 from indexer.adapters.faiss_index import FaissVectorIndex, bytes_of
-from indexer.adapters.lexical_index import ArrayLexicalIndex
+from indexer.adapters.lexical_index import SHORT_ROWS_UNTIL, ArrayLexicalIndex
 from indexer.artefact import NAMES, WORDS, Artefact, IndexManifest
 from indexer.index import SurfaceIndex, open_index
 from indexer.ports import VectorStore
 
-_POSTING: Final = 4 + 8
-"""A row and an impact."""
-_NAME: Final = 250
-"""Two strings' heads and their places in the tables that find a name; measured."""
-_WORD: Final = 64 + 8
-"""A string's head, its place among the words, and where its postings start."""
+_IMPACT: Final = 8
+_NAME: Final = 80
+"""Two strings' heads and their places in the lists that find a name; measured."""
+_WORD: Final = 16 + 8
+"""Its place among the words, and where its postings start."""
 
 
 def open_artefact(artefact: Artefact) -> SurfaceIndex:
@@ -36,11 +35,12 @@ def opening_with(vectors: VectorStore) -> Callable[[Artefact], SurfaceIndex]:
 
 
 def weight(manifest: IndexManifest) -> int:
-    """About how many bytes of memory an open version holds: within a tenth at 20,000 tools and more."""
+    """About how many bytes of memory an open version holds: within a twentieth at 20,000 tools and more."""
     return bytes_of(manifest.tools, manifest.dimension) + weight_of_words(manifest)
 
 
 def weight_of_words(manifest: IndexManifest) -> int:
     """The same without the vectors."""
     names, words = manifest.files[NAMES].size, manifest.files[WORDS].size
-    return manifest.postings * _POSTING + 2 * names + manifest.tools * _NAME + words + manifest.words * _WORD
+    posting = _IMPACT + (2 if manifest.tools <= SHORT_ROWS_UNTIL else 4)
+    return manifest.postings * posting + 2 * names + manifest.tools * _NAME + words + manifest.words * _WORD
