@@ -52,7 +52,7 @@ Code: TypeAlias = Literal[
 PROBLEMS: Final[Mapping[Code, tuple[int, str]]] = {
     "invalid_request": (400, "not a request in HTTP/1.1"),
     "unauthorised": (401, "needs a valid key: Authorization: Bearer KEY"),
-    "unknown_surface": (404, "no such surface in this application's active release; deploy it, or mend its name"),
+    "unknown_surface": (404, "no such surface is served, or none for this key; deploy it, or mend its name or the key"),
     "unknown_path": (404, "no such path; POST /v1/applications/{application}/surfaces/{surface}/rank"),
     "wrong_method": (405, "this path takes another method; the Allow header says which"),
     "request_timeout": (408, "the request did not arrive whole in time; send it at once"),

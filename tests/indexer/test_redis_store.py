@@ -140,6 +140,23 @@ def test_hints_that_come_in_a_flood_are_one_hint(home: RedisPlace, server: Redis
     assert more < 20  # those that were still on their way
 
 
+def test_who_could_not_listen_for_a_while_is_told_so_once_the_server_is_back(tmp_path: Path) -> None:
+    server = start(BINARIES["redis-8"], tmp_path)
+    place = read_redis_url(server.url)
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            waiting = pool.submit(_is_hinted, followed_redis_store(place), within=60.0)
+            with redis.Redis(port=server.port) as client:
+                until(lambda: client.pubsub_channels() != [])
+        finally:
+            server.stop()
+        server = start(BINARIES["redis-8"], tmp_path, port=server.port)
+        try:
+            assert waiting.result(30)
+        finally:
+            server.stop()
+
+
 def _is_hinted(store: PlacedStore, *, within: float) -> bool:
     began = time.monotonic()
     store.wait_for_change(within)
