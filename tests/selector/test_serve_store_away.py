@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,7 @@ import pytest
 from redis import Redis
 
 from indexer.adapters.opening import open_store
+from indexer.adapters.redis_store import FOLLOWING_WAITS
 from models.adapters.onnx import OnnxEmbedder, default_embedder
 from tests.indexer.redis_cluster import running_cluster
 from tests.indexer.redis_server import BINARIES, RedisServer, free_port, running, start
@@ -146,6 +148,30 @@ async def test_where_no_hint_can_come_the_next_look_finds_what_was_deployed(
             put(store, {SURFACE: {**TOOLS, edition: "Says which"}}, embedder=embedder)
             await until(partial(has_swapped, tmp_path / "log", times))
         assert server.stop() == 0
+
+
+async def test_surfaces_that_left_memory_are_refused_one_after_the_other_in_no_time_while_the_store_hangs(
+    redis: RedisServer, embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
+    surfaces = [SURFACE, *(f"idle-{at}" for at in range(8))]
+    put(open_store(store_url(redis)), dict.fromkeys(surfaces, TOOLS), embedder=embedder)
+    size = open_store(store_url(redis)).ledger(APPLICATION).versions[0].size
+    with running_server(store_url(redis), "--memory", str(2 * size), log=tmp_path / "log") as server:
+        async with httpx2.AsyncClient(base_url=server.url, timeout=120) as http:
+
+            async def asked(surface: str) -> tuple[int, str | None]:
+                answer = await http.post(RANK.replace(SURFACE, surface), json={"query": "delete a file", "limit": 3})
+                return answer.status_code, answer.json().get("code")
+
+            assert await asked(SURFACE) == (200, None)
+            redis.stop(signal.SIGSTOP)
+            began = time.monotonic()
+            answers = await asyncio.gather(*(asked(surface) for surface in surfaces[1:]))
+            took = time.monotonic() - began
+            assert answers.count((503, "index_unusable")) >= 6
+            assert took < 3 * FOLLOWING_WAITS.answer_s  # one after the other each would wait as long
+            assert await asked(SURFACE) == (200, None)
+            redis.stop(signal.SIGCONT)
 
 
 async def test_a_store_that_hangs_under_a_serving_process_does_not_keep_it_from_ending(
