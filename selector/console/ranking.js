@@ -104,7 +104,8 @@ const degraded = (reason) =>
 const clauses = (found) =>
   element("div", { class: "notice" }, element("strong", {}, `Read as ${counted(found.length, "request")}`), found.map((clause) => `\u201c${clause}\u201d`).join(" · "));
 
-const unknown = (words) => element("p", { class: "facts" }, "In no tool here: ", words.join(", "));
+const unknown = (words) =>
+  element("p", { class: "facts" }, "In no tool here (compared without plural endings): ", words.join(", "));
 
 const facts = (answer) =>
   element("p", { class: "facts" }, "Version ", code(answer.index_version), " of catalog ", code(answer.catalog_digest),
