@@ -2,11 +2,11 @@
 
     python -m benchmarks.ranking [--set awscli] [--queries 300] [--rounds 3] [--cache FILE]
 
-Each query is embedded alone, embedded with its clauses, and ranked by the service's own selector: one right after the
-other on one core, in an order that turns with the rounds, so that a busy machine hits them alike. Half of the queries
-are the set's own and half are another set's, which nothing in the catalog fits: an answer and a refusal take different
-ways. Embedding the 20,027 tools of awscli takes minutes and is done once where `--cache` keeps it. Needs the sets; see
-TOOLSURFACE_BENCH.
+Each query is ranked by the service's own selector and then embedded alone, on one core; `embed` is what the ranking's
+own embedding took of it, of the query and its clauses. What is compared is measured in the same moment, so that a busy
+machine hits it alike, and the least of the rounds counts. Half of the queries are the set's own and half another
+set's, which nothing in the catalog fits: an answer and a refusal take different ways. Embedding the 20,027 tools of
+awscli takes minutes and is done once where `--cache` keeps it. Needs the sets; see TOOLSURFACE_BENCH.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,7 @@ from indexer.commands.numbers import several
 from models.adapters.onnx import default_embedder
 from models.embedder import Embedder
 from selector.adapters.evaluation_files import SetFiles, read_set_file
+from selector.answering import Stage
 from selector.clauses import clauses
 from selector.commands.opening import ranking_threads, vectors_in
 from selector.evaluation_run import APPLICATION, SURFACE, build_for_evaluation, library_of
@@ -48,54 +49,58 @@ IN_VAIN: Final = ("metatool", "azurecli")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One query, with how long each way of it took: the least of the rounds, in milliseconds."""
+    """One query, with what each part of it took: the least of the rounds, in milliseconds."""
 
     query: str
     answered: bool
     took: dict[str, float]
 
 
-def ask(selector: Selector, embedder: Embedder, queries: Sequence[str], *, rounds: int) -> list[Asked]:
-    """Every query in every way, so many times."""
-    replies: dict[str, bool] = {}
+class Watch:
+    """What the selector is told to enter around its stages: how long each took, in milliseconds."""
 
-    def rank(query: str) -> None:
-        request = RankRequest(application=APPLICATION, surface=SURFACE, query=query, limit=LIMIT, catalog_digest=None)
-        replies[query] = not loop.run_until_complete(selector.rank(request)).abstained
+    def __init__(self) -> None:
+        self.stages: dict[str, float] = {}
 
-    ways: list[tuple[str, Callable[[str], object]]] = [
-        ("query", lambda query: embedder.embed_queries((query,))),
-        ("query and clauses", lambda query: embedder.embed_queries((query, *clauses(query)))),
-        ("ranking", rank),
-    ]
-    took: list[dict[str, list[float]]] = [{name: [] for name, _ in ways} for _ in queries]
+    @contextmanager
+    def __call__(self, stage: Stage) -> Iterator[None]:
+        """Times one stage."""
+        began = time.perf_counter()
+        yield
+        self.stages[stage] = 1000 * (time.perf_counter() - began)
+
+
+def ask(selector: Selector, watch: Watch, embedder: Embedder, queries: Sequence[str], *, rounds: int) -> list[Asked]:
+    """Ranks every query and embeds it alone, so many times; `watch` is what the selector enters."""
+    answered: dict[str, bool] = {}
+    least: dict[str, dict[str, float]] = {query: {} for query in queries}
     loop = asyncio.new_event_loop()
     try:
-        for turn in range(rounds):
-            for query, own in zip(queries, took, strict=True):
-                for name, way in (*ways[turn % len(ways) :], *ways[: turn % len(ways)]):
-                    began = time.perf_counter()
-                    way(query)
-                    own[name].append(1000 * (time.perf_counter() - began))
+        for _ in range(rounds):
+            for query, so_far in least.items():
+                request = RankRequest(
+                    application=APPLICATION, surface=SURFACE, query=query, limit=LIMIT, catalog_digest=None
+                )
+                watch.stages.clear()
+                began = time.perf_counter()
+                reply = loop.run_until_complete(selector.rank(request))
+                ranked = time.perf_counter()
+                embedder.embed_queries((query,))
+                took = {"query alone": 1000 * (time.perf_counter() - ranked), "ranking": 1000 * (ranked - began)}
+                took |= watch.stages
+                took |= {f"beyond {of}": took["ranking"] - took[of] for of in ("query alone", "embed")}
+                answered[query] = not reply.abstained
+                so_far |= {part: min(ms, so_far.get(part, ms)) for part, ms in took.items()}
     finally:
         loop.close()
-    return [
-        Asked(query=query, answered=replies[query], took={name: min(times) for name, times in own.items()})
-        for query, own in zip(queries, took, strict=True)
-    ]
+    return [Asked(query=query, answered=answered[query], took=took) for query, took in least.items()]
 
 
 def medians(asked: Sequence[Asked]) -> dict[str, Any]:
-    """Of each way, and of what the ranking takes beyond an embedding of the same query."""
-    over = {
-        f"ranking over {name}": [one.took["ranking"] - one.took[name] for one in asked]
-        for name in ("query", "query and clauses")
-    }
-    of_ways = {name: [one.took[name] for one in asked] for name in asked[0].took}
-    return {
-        "queries": len(asked),
-        **{name: round(statistics.median(times), 2) for name, times in (of_ways | over).items()},
-    }
+    """Of each part over the queries that have it."""
+    parts = dict.fromkeys(part for one in asked for part in one.took)
+    of_parts = {part: [one.took[part] for one in asked if part in one.took] for part in parts}
+    return {"queries": len(asked)} | {part: round(statistics.median(took), 2) for part, took in of_parts.items()}
 
 
 @contextmanager
@@ -130,11 +135,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     with vectors_in(arguments.cache) as cache, shown_progress() as progress:
         artefact = build_for_evaluation(tools, embedder=default_embedder(), cache=cache, progress=progress)
     with one_core(), ranking_threads(1) as threads:
-        embedder = default_embedder(threads=1)
+        embedder, watch = default_embedder(threads=1), Watch()
         library = library_of(artefact, open_artefact=open_artefact)
-        asked = ask(
-            Selector(indexes=library, embedder=embedder, executor=threads), embedder, queries, rounds=arguments.rounds
-        )
+        selector = Selector(indexes=library, embedder=embedder, executor=threads, around=watch)
+        asked = ask(selector, watch, embedder, queries, rounds=arguments.rounds)
     parts = {
         "all": asked,
         "one clause": [one for one in asked if not clauses(one.query)],

@@ -28,8 +28,7 @@ class FaissVectorIndex:
 
     def __init__(self, vectors: NDArray[np.float32]) -> None:
         """`vectors`: unit length, shape (tools, dimension); they are copied."""
-        # Requests are the unit of parallelism; FAISS's own threads would only fight over the cores.
-        faiss.omp_set_num_threads(1)
+        _on_this_thread_alone()
         self._tools, self._dimension = vectors.shape
         self._index = _empty(self._tools, self._dimension)
         if self._tools:
@@ -43,8 +42,17 @@ class FaissVectorIndex:
         return nearest(queries, k, tools=self._tools, dimension=self._dimension, found=self._found)
 
     def _found(self, queries: NDArray[np.float32], k: int) -> list[Hits]:
+        _on_this_thread_alone()
         scores, rows = self._index.search(queries, k)
         return list(zip(scores, rows, strict=True))
+
+
+def _on_this_thread_alone() -> None:
+    """Requests are the unit of parallelism; FAISS's own threads would only fight over the cores.
+
+    OpenMP keeps that for each thread that calls, so it is said before every call; it takes less than a microsecond.
+    """
+    faiss.omp_set_num_threads(1)
 
 
 def bytes_of(tools: int, dimension: int) -> int:

@@ -39,16 +39,15 @@ def test_a_run_asks_what_fits_and_what_does_not_and_gives_the_cores_back(
         "answered": 2,
         "refused": 1,
     }
-    assert all(part["ranking"] > 0.0 for part in found.values())
+    for part in found.values():
+        assert 0.0 < part["beyond embed"] < part["ranking"]
+        assert part["vectors"] + part["words"] < part["ranking"]
 
 
-def test_what_ranking_takes_beyond_an_embedding_is_a_matter_of_each_query() -> None:
-    asked = [
-        Asked(query=str(at), answered=True, took={"query": query, "query and clauses": query, "ranking": ranking})
-        for at, (query, ranking) in enumerate(((1.0, 2.0), (5.0, 7.0), (9.0, 19.0)))
-    ]
-    assert medians(asked)["ranking over query"] == 2.0
-    assert medians(asked)["ranking"] == 7.0
+def test_medians_are_of_each_part_over_the_queries_that_have_it() -> None:
+    took = ({"ranking": 2.0, "beyond embed": 1.0}, {"ranking": 7.0, "beyond embed": 2.0}, {"ranking": 19.0})
+    asked = [Asked(query=str(at), answered=True, took=each) for at, each in enumerate(took)]
+    assert medians(asked) == {"queries": 3, "ranking": 7.0, "beyond embed": 1.5}
 
 
 def test_without_its_sets_it_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+import faiss
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -44,6 +46,18 @@ def test_lexical_scores_and_order_are_those_of_the_rule_to_the_last_bit(
     order = np.argsort(-scores, kind="stable")
     ranked = [(names[row], scores[row]) for row in order if scores[row]]
     assert ranked == best_first(names, expected, len(names))
+
+
+def test_a_search_takes_one_core_in_whichever_thread_it_is_asked() -> None:
+    index = FaissVectorIndex(np.eye(4, dtype=np.float32))
+
+    def asked() -> int:
+        faiss.omp_set_num_threads(3)  # as a thread finds it on a machine of so many cores
+        index.search(np.eye(4, dtype=np.float32)[:1], 2)
+        return int(faiss.omp_get_max_threads())
+
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(asked).result() == 1
 
 
 @settings(max_examples=40)
