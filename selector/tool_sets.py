@@ -14,6 +14,7 @@ from typing import Final
 from indexer.catalog_file import CatalogTool, read_catalog
 from indexer.tool_lines import tool_lines_as_they_are
 from selector.errors import EvaluationError
+from surface.errors import CatalogError
 
 LINE_ENDINGS: Final = (".jsonl", ".ndjson")
 ONLY: Final = "catalog"
@@ -21,13 +22,16 @@ ONLY: Final = "catalog"
 
 
 def surfaces_of(data: bytes, *, file: str) -> Mapping[str, tuple[CatalogTool, ...]]:
-    """The tools by surface; `file` is the file's name, whose ending says which form it has.
+    """The tools by surface; `file` is what a person calls the file, and its ending says which form it has.
 
-    Raises CatalogError with every fault of the file.
+    Raises EvaluationError with the file and every fault of it: of several catalogs it says which.
     """
-    if file.removesuffix(".gz").endswith(LINE_ENDINGS):
-        return {ONLY: tool_lines_as_they_are(data)}
-    catalog = read_catalog(data).catalog
+    try:
+        if file.removesuffix(".gz").endswith(LINE_ENDINGS):
+            return {ONLY: tool_lines_as_they_are(data)}
+        catalog = read_catalog(data).catalog
+    except CatalogError as error:
+        raise EvaluationError(f"{file}: {error}") from error
     return {key: surface.tools for key, surface in catalog.surfaces.items()}
 
 

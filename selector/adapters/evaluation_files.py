@@ -55,6 +55,8 @@ def read_set_file(path: Path, *, argument: str) -> bytes:
             content = file.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise EvaluationError(f"{argument}: {path}: not a whole gzip file; copy it again") from error
+    except IsADirectoryError as error:
+        raise EvaluationError(f"{argument}: {path}: is a folder; give the file in it") from error
     except OSError as error:
         raise EvaluationError(f"{argument}: {path}: {error.strerror or 'cannot be read'}") from error
     if len(content) > MAX_BYTES:

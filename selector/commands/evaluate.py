@@ -158,7 +158,7 @@ def _set_files(arguments: argparse.Namespace) -> list[SetFiles]:
 
 def _read(files: SetFiles, arguments: argparse.Namespace, in_vain: Sequence[JudgedQuery]) -> _ReadSet:
     data = read_set_file(files.catalog, argument="--catalog")
-    surfaces = surfaces_of(data, file=files.catalog.name)
+    surfaces = surfaces_of(data, file=str(files.catalog))
     tools = one_surface(surfaces, arguments.surface, file=files.catalog.name)
     queries = _queries(files.queries, arguments, "--queries", split=arguments.split)
     names = {tool.name for tool in tools}

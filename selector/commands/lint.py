@@ -50,7 +50,7 @@ def _configure_lint(parser: argparse.ArgumentParser) -> None:
 def _lint(arguments: argparse.Namespace) -> int:
     checks: Sequence[Code] = arguments.only or tuple(Code)
     file = arguments.catalog.name
-    surfaces = surfaces_of(read_set_file(arguments.catalog, argument="CATALOG"), file=file)
+    surfaces = surfaces_of(read_set_file(arguments.catalog, argument="CATALOG"), file=str(arguments.catalog))
     if arguments.surface is not None:
         surfaces = {arguments.surface: one_surface(surfaces, arguments.surface, file=file)}
     wanted = set(checks)

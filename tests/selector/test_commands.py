@@ -278,6 +278,8 @@ def test_evaluate_names_the_file_that_cannot_be_used(
     for files, said in (
         ((empty, queries), "catalog: the file holds no tool"),
         ((nameless, queries), "catalog: name"),
+        ((queries, queries), f"{queries}: 6 faults in the tool set:"),
+        ((tmp_path, queries), "is a folder; give the file in it"),
         ((tmp_path / "nowhere", queries), "--catalog"),
         ((broken, queries), "not a whole gzip file"),
         ((catalog, tmp_path / "nowhere"), "--queries"),
