@@ -223,8 +223,9 @@ class RedisShelf:
     def announce(self, application: str) -> None:
         """Publishes the application's name; whoever cannot be reached looks again anyway."""
         try:
-            with self._link.client() as client:
-                client.publish(self._activations, application)
+            # Any server of a cluster tells the others. This one has just answered, another one might hang.
+            with self._link.node(self.ledger_name(application)) as node:
+                node.publish(self._activations, application)
         except StoreError:
             return
 

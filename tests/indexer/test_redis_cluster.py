@@ -107,6 +107,31 @@ def test_an_application_counts_once_a_replica_of_the_list_has_its_name(cluster: 
     assert store.applications() == (name,)
 
 
+def test_a_change_is_told_by_the_server_that_took_it_whatever_hangs_besides(cluster: Cluster) -> None:
+    home = next(
+        home
+        for home in (read_redis_url(f"{cluster.url}?namespace={name}") for name in NAMESPACES)
+        if cluster.primary_of(f"{home.namespace}:applications") is not cluster.servers[0]
+    )
+    listed = f"{home.namespace}:applications"
+    kept = cluster.primary_of(listed)
+    name = next(name for name in "abcdefghijk" if cluster.primary_of(f"{home.namespace}:{{{name}}}:ledger") is kept)
+    wait_s = 20.0
+    store, one = redis_store(home, waits=RedisWaits(answer_s=wait_s, tries=0)), artefact(application=name)
+    store.publish(one, at=NOW)
+    needed = [kept.port, cluster.replica_of(listed).port]
+    others = [server for server in cluster.servers if server.port not in needed]
+    for server in others:
+        server.stop(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        store.activate(release(one), expected=None, at=NOW)
+        assert time.monotonic() - began < wait_s / 2
+    finally:
+        for server in others:
+            server.stop(signal.SIGCONT)
+
+
 def test_in_a_cluster_the_documented_rights_are_all_that_a_user_needs(cluster: Cluster, home: RedisPlace) -> None:
     for server in cluster.servers:
         grant(server, "deployer", home.namespace, [*itertools.chain(*documented_rights())])
