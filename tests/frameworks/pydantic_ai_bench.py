@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +54,8 @@ class Bench:
         *tools: Any,
         made: Sequence[Any] = (),
         journal: Journal | None = None,
-        search_tool: str = SEARCH[0],
+        pins: Any = (),
+        controlled: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         self.events: list[Evidence] = []
@@ -68,9 +69,11 @@ class Bench:
             dialect=PYDANTIC_AI,
             ranker=ScriptedRanker(answers={"all": names}),
             observer=self.events.append,
-            search_tool=search_tool,
+            **(controlled or {}),
         )
-        self.deferred = DeferredTools(controller, surface="desk", run_id=lambda ctx: ctx.deps.run_id, journal=journal)
+        self.deferred = DeferredTools(
+            controller, surface="desk", run_id=lambda ctx: ctx.deps.run_id, pins=pins, journal=journal
+        )
         capabilities = [self.deferred, *options.pop("capabilities", [])]
         self.agent = Agent(FunctionModel(self._answer), deps_type=Desk, capabilities=capabilities, **options)
         self.turns: list[Calls] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -39,23 +40,36 @@ def test_a_wrong_argument_is_refused_naming_the_field(given: dict[str, Any], tol
         DeferredTools(whole.pop("controller"), **whole)
 
 
-@pytest.mark.parametrize("text", [None, 5, "hunter2", '"hunter2"', "{}", '{"call": "hunter2"}'])
-async def test_a_journal_that_gives_no_record_is_refused_without_a_word_of_it(text: Any) -> None:
+_TIED = {"call": "call-0-0", "tool": "hunter2", "arguments": "hunter2", "approval": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "gave NoneType that is no record"),
+        (5, "gave int that is no record"),
+        *(
+            (text, "gave a text that is no record")
+            for text in ("hunter2", '"hunter2"', "{}", "[" * 100_000, json.dumps(_TIED), '{"raised": "hunter2"}')
+        ),
+    ],
+)
+async def test_a_journal_that_gives_no_record_is_refused_without_a_word_of_it(text: Any, told: str) -> None:
     async def journal(_name: str, _work: Any) -> Any:
         return text
 
-    with pytest.raises(ConfigurationError, match=r"^journal: gave") as raised:
+    with pytest.raises(ConfigurationError, match=f"^journal: {told}") as raised:
         await Bench(close_account, journal=journal).run([SEARCH])
     assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.parametrize("text", [None, "hunter2"])
-async def test_a_journal_that_gives_no_mark_of_a_call_is_refused_without_a_word_of_it(text: Any) -> None:
+@pytest.mark.parametrize(("text", "told"), [(None, "gave NoneType; let it"), ("hunter2", "gave another record than")])
+async def test_a_journal_that_gives_no_mark_of_a_call_is_refused_without_a_word_of_it(text: Any, told: str) -> None:
     async def journal(name: str, work: Any) -> Any:
         return text if name.startswith("toolsurface.begun:") else await work()
 
     bench = Bench(close_account, journal=journal)
-    with pytest.raises(ConfigurationError, match=r"^journal: gave") as raised:
+    with pytest.raises(ConfigurationError, match=f"^journal: {told}") as raised:
         await bench.run([SEARCH], [("close_account", {})])
     assert "hunter2" not in str(raised.value)
     assert bench.desk.did == []

@@ -102,6 +102,7 @@ async def test_everything_that_is_asked_of_a_toolset_reaches_the_toolsets_behind
     leaves: list[Any] = []
     bench.deferred.toolset.apply(leaves.append)
     bench.deferred.toolset.visit_and_replace(lambda toolset: toolset)
+    assert leaves[0] is bench.deferred.toolset
     assert witness.wrapped in leaves
     await bench.run([SEARCH], [("refund", {"amount": 5})])
     assert set(witness.asked) == DELEGATED

@@ -18,8 +18,8 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 from pydantic import BaseModel, ConfigDict
 
-from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, ClosedTool
-from surface.adapters.langchain.tools import native_tool
+from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES
+from surface.adapters.langchain.tools import ClosedDirectTool, native_tool
 from surface.adapters.sync_bridge import run_blocking
 from surface.call import CallAnswer, CallContext, Outcome
 from surface.execution import Passed
@@ -163,8 +163,7 @@ class GatedCall:
     @property
     def _shown_as(self) -> str | None:
         """An answer of the library's ends no run, as that of a tool with `return_direct` does by its name."""
-        direct = isinstance(self.request.tool, ClosedTool) and self.request.tool.return_direct
-        return self.turn.surface.search.name if direct else None
+        return self.turn.surface.search.name if isinstance(self.request.tool, ClosedDirectTool) else None
 
     def _in_place(self, answer: CallAnswer) -> ToolMessage:
         """An answer of the library's instead of the tool's own."""

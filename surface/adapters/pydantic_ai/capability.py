@@ -78,13 +78,12 @@ class DeferredToolset(AbstractToolset[Any]):
 
     def surface_of(self, ctx: RunContext[Any]) -> CheckedSurface:
         """The surface that a run gets; raises UnknownSurfaceError where there is none of that key."""
-        key = self.surface if isinstance(self.surface, str) else self.surface(ctx)
-        return self.controller.registry.surface(key)
+        return self.controller.registry.surface(_given(self.surface, ctx))
 
     async def for_run(self, ctx: RunContext[Any]) -> RunToolset:
         """The toolset mounted for one run; raises what `mount` raises."""
-        surface, run_id = (each if isinstance(each, str) else each(ctx) for each in (self.surface, self.run_id))
-        run = self.controller.mount(run_id=run_id, surface=surface, context=ctx.deps, pins=self.pins)
+        surface, run_id = self.surface_of(ctx), _given(self.run_id, ctx)
+        run = self.controller.mount(run_id=run_id, surface=surface.key, context=ctx.deps, pins=self.pins)
         own = await OwnToolsets.for_run(run.surface, self.replaced, ctx)
         journal = None if self.journal is None else RunJournal(journal=self.journal, run_id=run_id)
         return RunToolset(run, own=own, journal=journal)
@@ -164,7 +163,8 @@ class DeferredTools(AbstractCapability[Any]):
         """Lets the gate take in every call of a name that this step did not offer.
 
         pydantic-ai would refuse such a call itself: in words that do not tell inactive from unknown, and at the cost of
-        a retry, so that a second one ends the run.
+        a retry, so that a second one ends the run. A response whose calls are streamed (`node.stream`) comes by
+        here alone: no node is run for it.
         """
         self._take_in(ctx, response)
         return response
@@ -204,3 +204,7 @@ class DeferredTools(AbstractCapability[Any]):
         if entry is not None and isinstance(entry.toolset, RunToolset):
             await entry.toolset.rejected(ctx, call.tool_call_id)
         raise error
+
+
+def _given(what: FromRun, ctx: RunContext[Any]) -> str:
+    return what if isinstance(what, str) else what(ctx)

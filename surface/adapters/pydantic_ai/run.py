@@ -30,7 +30,7 @@ from surface.execution import Passed
 from surface.mounted_run import MountedRun
 from surface.prepared_step import PreparedStep
 from surface.registry import CheckedSurface
-from surface.transcript import UNPARSABLE
+from surface.transcript import Call
 from surface.turn import AS_WRITTEN, Turn
 
 
@@ -74,9 +74,9 @@ class RunToolset(AbstractToolset[Any]):
         await self._own.next_step(ctx)
         return self
 
-    async def get_instructions(self, ctx: RunContext[Any]) -> Sequence[str | InstructionPart] | None:
+    async def get_instructions(self, ctx: RunContext[Any]) -> Sequence[str | InstructionPart]:
         """What the toolsets behind it say of the tools that this step offers."""
-        return await self._own.instructions(ctx) or None
+        return await self._own.instructions(ctx)
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """What this step offers: the activation, or on a restart what the open turn was offered."""
@@ -111,7 +111,7 @@ class RunToolset(AbstractToolset[Any]):
                 f"messages: the last assistant turn holds no such call of {name}; only a model calls the tools of a "
                 "surface, no tool does through ctx.tool_manager"
             )
-        work = partial(self._outcome, turn, gated, name, tool_args, ctx)
+        work = partial(self._outcome, turn, gated, call, tool_args, ctx)
         # Nothing but a journal tells a first approval from a second: whoever approves a call wants it run now.
         found = call.id in (self._found or ()) and not ctx.tool_call_approved
         if self._journal is None:
@@ -134,7 +134,7 @@ class RunToolset(AbstractToolset[Any]):
             id=call.id,
             tool=name,
             number=number_of(ctx.messages, call.id),
-            arguments=digest(None if call.arguments is UNPARSABLE else call.arguments),
+            arguments=digest(call.arguments),
             approval=digest([ctx.tool_call_metadata, tool_args]) if ctx.tool_call_approved else None,
             marked=name in catalog.tools and not catalog.tools[name].tool.repeatable,
         )
@@ -144,19 +144,17 @@ class RunToolset(AbstractToolset[Any]):
         self,
         turn: Turn,
         gated: GatedTool,
-        name: str,
+        call: Call,
         arguments: dict[str, Any],
         ctx: RunContext[Any],
         *,
         restarted: bool,
     ) -> Outcome:
-        call_id = ctx.tool_call_id or ""
-        withheld = gated.entry != name
-        if gated.own is not None and not withheld:
-            return await self._pass_on(turn, gated.own, name, arguments, ctx, restarted=restarted)
-        searches = name == self._run.surface.search.name
-        written = AS_WRITTEN if withheld or searches else as_written(arguments)
-        answer = await turn.answer(call_id, restarted=restarted, arguments=written, withheld=withheld)
+        if gated.own is not None:
+            return await self._pass_on(turn, gated.own, call, arguments, ctx, restarted=restarted)
+        withheld = gated.entry != call.name
+        written = AS_WRITTEN if call.name == self._run.surface.search.name else as_written(arguments)
+        answer = await turn.answer(call.id, restarted=restarted, arguments=written, withheld=withheld)
         return _outcome_of(answer)
 
     async def rejected(self, ctx: RunContext[Any], call_id: str) -> None:
@@ -167,7 +165,7 @@ class RunToolset(AbstractToolset[Any]):
         self,
         turn: Turn,
         own: OwnEntry,
-        name: str,
+        call: Call,
         arguments: dict[str, Any],
         ctx: RunContext[Any],
         *,
@@ -177,13 +175,13 @@ class RunToolset(AbstractToolset[Any]):
 
         async def execute(_: CallContext) -> Passed[Outcome]:
             try:
-                value = await own.home.call_tool(name, arguments, ctx, own.tool)
+                value = await own.home.call_tool(call.name, arguments, ctx, own.tool)
             except tuple(ON_PURPOSE) as raised:
                 code = next(code for kind, code in ON_PURPOSE.items() if isinstance(raised, kind))
                 return Passed(value=Raised(error=raised), outcome=code)
             return Passed(value=value if isinstance(value, ToolReturn) else ToolReturn(return_value=value))
 
-        passed = await turn.pass_on(ctx.tool_call_id or "", execute, restarted=restarted)
+        passed = await turn.pass_on(call.id, execute, restarted=restarted)
         return passed.value if isinstance(passed, Passed) else _outcome_of(passed)
 
     async def _turn(self, ctx: RunContext[Any]) -> Turn:
