@@ -70,6 +70,7 @@ TABLE = (
             "tests/frameworks/test_langchain.py",
             "tests/frameworks/test_langchain_arguments.py",
             "tests/frameworks/test_langchain_attempts.py",
+            "tests/frameworks/test_langchain_calls.py",
             "tests/frameworks/test_langchain_gate.py",
             "tests/frameworks/test_langchain_reviews.py",
             "tests/frameworks/test_langchain_steps.py",

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai import Tool as PydanticAITool
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
@@ -16,7 +17,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from surface import Tool, tool
 from surface.adapters.pydantic_ai import catalog_tools, listed_tools
 from surface.call import CallContext
-from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Calls, close_account, refund, returns
+from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Calls, Desk, close_account, refund, returns
 
 REFUND = ("refund", {"amount": 5})
 
@@ -85,17 +86,34 @@ async def test_what_a_restart_finds_is_answered_call_by_call_also_where_a_tool_i
     assert asked == [0, 1]
 
 
-async def test_what_its_own_toolset_does_not_offer_in_a_step_is_not_shown_and_cannot_be_called() -> None:
-    offers = {"refund"}
-    toolset = FunctionToolset([refund, close_account]).filtered(lambda _, each: each.name in offers)
-    offers.add("close_account")
+@pytest.mark.parametrize("filters", [True, False])
+async def test_what_its_own_toolset_does_not_offer_in_a_step_is_not_shown_and_cannot_be_called(
+    *, filters: bool
+) -> None:
+    functions = FunctionToolset([refund, close_account])
+    gone: set[str] = set()
+    toolset = functions.filtered(lambda _, each: each.name not in gone) if filters else functions
     bench = Bench(made=await listed_tools(toolset))
-    offers.remove("refund")
+    gone.add("refund")
+    if not filters:
+        del functions.tools["refund"]
     result = await bench.run([SEARCH], [REFUND, ("close_account", {})])
     assert bench.shown[1] == ["search_tools", "close_account"]
     assert bench.desk.did == ["close"]
     assert bench.outcomes[1] == ("refund", "INACTIVE")
     assert "refunded" not in str(returns(result))
+
+
+async def test_a_tool_keeps_its_validator_of_arguments() -> None:
+    def check(_ctx: RunContext[Desk], amount: int) -> None:
+        if amount == 13:
+            raise ModelRetry("Not that one.")
+
+    bench = Bench(PydanticAITool(refund, args_validator=check))
+    result = await bench.run([SEARCH], [("refund", {"amount": 13})], [REFUND])
+    assert bench.outcomes == [("search_tools", "ok"), ("refund", "VALIDATION_ERROR"), ("refund", "ok")]
+    assert "Not that one." in str(result.all_messages())
+    assert bench.desk.did == ["refund 5 in call-2-0"]
 
 
 @pytest.mark.rule("REP-1", "REP-3")

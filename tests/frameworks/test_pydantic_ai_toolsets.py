@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic_ai import Agent, RunContext
+from pydantic_ai.messages import InstructionPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
@@ -147,6 +148,27 @@ async def test_the_instructions_of_a_toolset_come_and_go_with_its_tools() -> Non
     told = [getattr(message, "instructions", None) for message in result.all_messages() if message.kind == "request"]
     # Each step has the toolset of that step: one more mark behind its text.
     assert told == [None, "Refund with care.!!", "Refund with care.!!!"]
+
+
+async def test_instructions_that_are_a_list_are_told_and_those_of_a_toolset_that_offers_nothing_are_not() -> None:
+    class Lists(Witness):
+        async def get_instructions(self, ctx: Any) -> Any:
+            return [self.text, InstructionPart(content="And log it.")]
+
+        async def for_run(self, ctx: Any) -> Any:
+            return self
+
+        for_run_step = for_run
+
+        async def get_tools(self, ctx: Any) -> Any:
+            return {name: each for name, each in (await super().get_tools(ctx)).items() if name not in gone}
+
+    gone: set[str] = set()
+    bench = Bench(made=await listed_tools(Lists(FunctionToolset([refund]), text="Refund with care.")))
+    for taken, told in ((set(), ["And log it.", "Refund with care."]), ({"refund"}, [""])):
+        gone |= taken
+        result = await bench.run([SEARCH])
+        assert sorted((result.all_messages()[2].instructions or "").split("\n\n")) == told
 
 
 async def test_what_a_visitor_puts_in_the_place_of_a_toolset_runs_its_tools() -> None:
