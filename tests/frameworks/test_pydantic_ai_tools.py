@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +14,8 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 from pydantic_ai.messages import ToolReturnPart as Return
 from pydantic_ai.models.function import FunctionModel
-from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDefinition, ToolDenied
+from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 
 from surface import ConfigurationError, Surface, create_deferred_agent_tool_surface, tool
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
@@ -187,3 +189,57 @@ async def test_a_surface_whose_tools_are_renamed_says_so() -> None:
     agent = Agent(FunctionModel(bench._answer), deps_type=Desk, capabilities=[bench.deferred.prefix_tools("x")])
     with pytest.raises(ConfigurationError, match="do not rename"):
         await agent.run("Go on.", deps=bench.desk)
+
+
+async def test_a_timeout_of_a_tool_stays_its_own() -> None:
+    async def hangs() -> None:
+        """Never ends."""
+        await asyncio.Event().wait()
+
+    bench = Bench(Tool(hangs, timeout=0.01), refund)
+    await bench.run([SEARCH], [("hangs", {})], [("refund", {"amount": 5})])
+    assert bench.outcomes == [("search_tools", "ok"), ("hangs", "RETRY"), ("refund", "ok")]
+
+
+@pytest.mark.rule("ACT-7")
+async def test_a_tool_that_prepares_itself_is_shown_as_it_says_and_only_when_it_says_so() -> None:
+    async def prepare(ctx: RunContext[Desk], described: ToolDefinition) -> ToolDefinition | None:
+        return None if ctx.deps.did else replace(described, description="Refunds once.")
+
+    described: list[str | None] = []
+
+    class Reads(AbstractCapability[Desk]):
+        async def prepare_tools(self, ctx: Any, tool_defs: Any) -> Any:
+            described.extend(each.description for each in tool_defs if each.name == "refund")
+            return tool_defs
+
+    bench = Bench(Tool(refund, prepare=prepare), capabilities=[Reads()])
+    await bench.run([SEARCH], [("refund", {"amount": 5})], [("refund", {"amount": 6})])
+    assert bench.shown == [["search_tools"], ["search_tools", "refund"], *[["search_tools"]] * 2]
+    assert described == ["Refunds once."]
+    assert bench.desk.did == ["refund 5 in call-1-0"]
+
+
+@pytest.mark.rule("MNT-1")
+async def test_an_approval_may_change_the_arguments_and_a_denial_is_told() -> None:
+    bench = Bench(Tool(refund, requires_approval=True), output_type=[str, DeferredToolRequests])
+    asked = await bench.run([SEARCH], [("refund", {"amount": 5}), ("refund", {"amount": 6})])
+    given = DeferredToolResults(
+        approvals={"call-1-0": ToolApproved(override_args={"amount": 7}), "call-1-1": ToolDenied("Not today.")}
+    )
+    result = await bench.run(history=asked.all_messages(), deferred_tool_results=given)
+    assert bench.desk.did == ["refund 7 in call-1-0"]
+    assert [part.content for part in returns(result)][1:] == ["refunded 7", "Not today."]
+
+
+@pytest.mark.rule("MNT-1", "REP-2")
+async def test_a_tool_that_somebody_else_runs_is_asked_for_once_it_is_active_and_its_result_is_taken() -> None:
+    outside = ToolDefinition(name="wire", description="Wires money.", kind="external")
+    made = await listed_tools(ExternalToolset([outside]))
+    bench = Bench(made=made, output_type=[str, DeferredToolRequests])
+    asked = await bench.run([("wire", {})], [("wire", {})])
+    assert [call.tool_call_id for call in asked.output.calls] == ["call-1-0"]
+    given = DeferredToolResults(calls={"call-1-0": "wired"})
+    result = await bench.run(history=asked.all_messages(), deferred_tool_results=given)
+    assert returns(result)[-1].content == "wired"
+    assert bench.outcomes[0] == ("wire", "INACTIVE")
