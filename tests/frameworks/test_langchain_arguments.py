@@ -8,7 +8,8 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 
-from surface import ConfigurationError, TranscriptError
+from surface import ConfigurationError, Surface, TranscriptError, create_deferred_agent_tool_surface
+from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.langchain import DeferredTools
 from tests.frameworks.langchain_agents import controller_of
 from tests.frameworks.langchain_harness import ScriptedChatModel
@@ -36,3 +37,11 @@ def test_a_call_without_an_id_is_told_with_its_place_among_all_messages() -> Non
     graph: Any = agent
     with pytest.raises(TranscriptError, match=r"^messages\.1\.tool_calls\.0: a call needs an id"):
         graph.invoke({"messages": [HumanMessage("Please."), AIMessage("", tool_calls=calls)]})
+
+
+def test_a_controller_of_another_dialect_is_refused_when_the_middleware_is_made() -> None:
+    controller = create_deferred_agent_tool_surface(
+        application="test", surfaces=[Surface(key="desk", tools=[])], dialect=ANTHROPIC_MESSAGES
+    )
+    with pytest.raises(ConfigurationError, match=r"^controller: speaks anthropic"):
+        DeferredTools(controller, surface="desk")

@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.agents.middleware.types import AgentMiddleware
+from langchain.agents.structured_output import ToolStrategy
+from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
 
-from surface import Evidence, tool
+from surface import ConfigurationError, Evidence, tool
 from surface.adapters.langchain import langchain_tool
 from surface.search_tool import DEFAULT_NAME as SEARCH
 from tests.frameworks.langchain_agents import agent_of, answers, call, last, search
@@ -174,3 +179,68 @@ async def test_the_model_is_given_langchains_own_tool_and_a_tool_of_the_provider
     await agent.ask(["Done."], how)
     assert till.look in sees.tools
     assert hosted in sees.tools
+
+
+@pytest.mark.parametrize("name", ["pay", SEARCH])
+@BOTH
+async def test_a_structured_answer_with_a_name_of_the_surfaces_is_refused_before_the_model_is_asked(
+    how: str, name: str
+) -> None:
+    schema = {"title": name, "description": "Ends the run.", "type": "object", "properties": {}}
+    agent = agent_of([Till().pay], response_format=ToolStrategy(schema))
+    with pytest.raises(ConfigurationError, match=rf"^response_format: {name} .* another name"):
+        await agent.ask([[call(name)]], how)
+    assert agent.model.advertised == []
+
+
+class Puts(AgentMiddleware[Any, Any, Any]):
+    """Puts a tool that runs into every call of its name, as one does that knows nothing of the catalog."""
+
+    def __init__(self, brought: Any) -> None:
+        super().__init__()
+        self._brought = brought
+
+    def _put(self, request: ToolCallRequest) -> ToolCallRequest:
+        mine = request.tool_call["name"] == self._brought.name
+        return request.override(tool=self._brought) if mine else request
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return handler(self._put(request))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return await handler(self._put(request))
+
+
+@pytest.mark.rule("REP-2")
+@BOTH
+async def test_a_name_of_the_catalog_is_gated_whatever_tool_other_middleware_puts_behind_it(how: str) -> None:
+    till = Till()
+    heard: list[str] = []
+
+    class Hears(BaseCallbackHandler):
+        def on_tool_start(self, serialized: dict[str, Any], input_str: str, **_: Any) -> None:
+            heard.append(serialized["name"])
+
+    agent = agent_of(till.tools, before=[Puts(till.pay)])
+    messages = await agent.ask([[call("pay")], "Done."], how, config={"callbacks": [Hears()]})
+    assert "SEARCH_REQUIRED" in answers(messages)[-1].text
+    # An inactive call is answered before anything that runs tools hears of it.
+    assert (till.ran, heard) == ([], [])
+
+
+@pytest.mark.rule("MNT-1")
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_tool_that_returns_directly_gets_what_langchain_injects(*, is_async: bool) -> None:
+    def pay(runtime: ToolRuntime) -> str:
+        """Pays."""
+        return f"paid in {runtime.tool_call_id}"
+
+    async def apay(runtime: ToolRuntime) -> str:
+        """Pays."""
+        return pay(runtime)
+
+    made: Any = StructuredTool.from_function(
+        **({"coroutine": apay} if is_async else {"func": pay}), name="pay", return_direct=True
+    )
+    messages = await agent_of([made], always_on=["pay"]).ask([[call("pay")]])
+    assert messages[-1].text == f"paid in {messages[-1].tool_call_id}"

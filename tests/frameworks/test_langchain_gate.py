@@ -13,14 +13,12 @@ from langchain.agents.middleware.types import AgentMiddleware
 from langchain.agents.structured_output import ToolStrategy
 from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import HumanMessage, SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from pydantic import BaseModel
 
 from surface import ConfigurationError, StepChanges, StepView, Surface, create_deferred_agent_tool_surface
-from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langchain_tool
 from surface.adapters.langchain.journal import Journal
 from surface.search_tool import DEFAULT_NAME as SEARCH
@@ -348,47 +346,3 @@ def test_the_conformance_suite_fails_for_a_broken_middleware(middleware: type[De
     found = failing(harness)
     assert laws <= found
     assert FIRST not in found
-
-
-class Puts(AgentMiddleware[Any, Any, Any]):
-    """Puts a tool that runs into every call of its name, as one does that knows nothing of the catalog."""
-
-    def __init__(self, brought: Any) -> None:
-        super().__init__()
-        self._brought = brought
-
-    def _put(self, request: ToolCallRequest) -> ToolCallRequest:
-        mine = request.tool_call["name"] == self._brought.name
-        return request.override(tool=self._brought) if mine else request
-
-    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-        return handler(self._put(request))
-
-    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-        return await handler(self._put(request))
-
-
-@pytest.mark.rule("REP-2")
-@BOTH
-async def test_a_name_of_the_catalog_is_gated_whatever_tool_other_middleware_puts_behind_it(how: str) -> None:
-    ran: list[str] = []
-    _, pay = _noting(ran)
-    heard: list[str] = []
-
-    class Hears(BaseCallbackHandler):
-        def on_tool_start(self, serialized: dict[str, Any], input_str: str, **_: Any) -> None:
-            heard.append(serialized["name"])
-
-    agent = agent_of([pay], before=[Puts(pay)])
-    messages = await agent.ask([[call("pay")], "Done."], how, config={"callbacks": [Hears()]})
-    assert "SEARCH_REQUIRED" in answers(messages)[-1].text
-    # An inactive call is answered before anything that runs tools hears of it.
-    assert (ran, heard) == ([], [])
-
-
-def test_a_controller_of_another_dialect_is_refused_when_the_middleware_is_made() -> None:
-    controller = create_deferred_agent_tool_surface(
-        application="test", surfaces=[Surface(key="desk", tools=[])], dialect=ANTHROPIC_MESSAGES
-    )
-    with pytest.raises(ConfigurationError, match=r"^controller: speaks anthropic"):
-        DeferredTools(controller, surface="desk")

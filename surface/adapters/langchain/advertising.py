@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import SystemMessage
 from langchain_core.tools import BaseTool
 
@@ -21,6 +22,7 @@ from surface.prepared_step import PreparedStep, StepChanges
 async def advertised(run: MountedRun, request: ModelRequest[Any], steps: PreparedSteps) -> ModelRequest[Any]:
     """The request with the tools of its step, which is kept for the gate; raises what `prepare_step` raises."""
     messages = request.state["messages"]
+    _refuse_outputs(run, request.response_format)
     step = await run.prepare_step(messages)
     steps.keep(run, messages, step)
     return _changed(request.override(tools=_arranged(step, run, request.tools)), step.changes)
@@ -32,6 +34,17 @@ def refuse_another(offered: Sequence[Any], middleware: str) -> None:
         raise ConfigurationError(
             "middleware: one agent takes one DeferredTools; put all tools on one surface of one controller, or give "
             "each DeferredTools a sub-agent of its own"
+        )
+
+
+def _refuse_outputs(run: MountedRun, output: Any) -> None:
+    """Raises ConfigurationError where a call that ends the run with a structured answer has a name of the surface's."""
+    named = [spec.name for spec in output.schema_specs] if isinstance(output, ToolStrategy) else []
+    clashing = sorted(name for name in named if name in run.surface.catalog or name == run.surface.search.name)
+    if clashing:
+        raise ConfigurationError(
+            f"response_format: {', '.join(map(shown, clashing))} would end the run with a structured answer and is a "
+            "tool of the surface, too; give one of the two another name"
         )
 
 
