@@ -239,8 +239,9 @@ async def test_a_tool_that_returns_directly_gets_what_langchain_injects(*, is_as
         """Pays."""
         return pay(runtime)
 
+    schema: dict[str, Any] = {"type": "object", "properties": {}}  # which says nothing of what is injected
     made: Any = StructuredTool.from_function(
-        **({"coroutine": apay} if is_async else {"func": pay}), name="pay", return_direct=True
+        **({"coroutine": apay} if is_async else {"func": pay}), name="pay", args_schema=schema, return_direct=True
     )
     messages = await agent_of([made], always_on=["pay"]).ask([[call("pay")]])
     assert messages[-1].text == f"paid in {messages[-1].tool_call_id}"

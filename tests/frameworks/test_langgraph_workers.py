@@ -152,3 +152,34 @@ async def test_what_had_begun_and_what_waits_is_known_where_all_but_the_newest_c
     later.model.turns.append("Done.")
     assert told in last(await later.move(Command(resume="7") if asks else None, how)).text
     assert len(ran) == 1
+
+
+class KeepsTheLast(InMemorySaver):
+    """A checkpointer that keeps the last of two writes."""
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        where = config["configurable"]
+        written = self.writes[(where["thread_id"], where["checkpoint_ns"], where["checkpoint_id"])]
+        for key in [key for key in written if key[0] == task_id]:
+            del written[key]
+        super().put_writes(config, writes, task_id, task_path)
+
+
+@pytest.mark.rule("MNT-9")
+@BOTH
+async def test_what_had_begun_is_known_also_where_a_checkpointer_keeps_the_last_of_two_writes(how: str) -> None:
+    ran: list[str] = []
+    saver = KeepsTheLast()
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        raise Dies
+
+    first, later = (agent_of([pay], always_on=["pay"], checkpointer=saver) for _ in range(2))
+    with suppress(Dies):
+        await first.ask([[call("pay")]], how, durability="sync")
+    later.model.turns.append("Done.")
+    assert "INTERRUPTED" in last(await later.move(None, how)).text
+    assert ran == ["pay"]
