@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import pydantic.v1
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import StructuredTool
 
 from surface import ConfigurationError, Surface, TranscriptError, create_deferred_agent_tool_surface
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
-from surface.adapters.langchain import DeferredTools
+from surface.adapters.langchain import DeferredTools, langchain_tool
+from surface.input_model import InputRejectedError
 from tests.frameworks.langchain_agents import controller_of
 from tests.frameworks.langchain_harness import ScriptedChatModel
 
@@ -45,3 +49,39 @@ def test_a_controller_of_another_dialect_is_refused_when_the_middleware_is_made(
     )
     with pytest.raises(ConfigurationError, match=r"^controller: speaks anthropic"):
         DeferredTools(controller, surface="desk")
+
+
+def pay(euros: int) -> str:
+    """Pays."""
+    return f"paid {euros}"
+
+
+@pytest.mark.parametrize("json_schema", [True, False])
+def test_what_a_catalog_shows_of_a_tools_arguments_is_their_schema_and_no_second_description(
+    *, json_schema: bool
+) -> None:
+    euros = {"title": "Euros", "type": "integer"}
+    schema = {"title": "Pay", "description": "Of all.", "type": "object", "properties": {"euros": euros}}
+    given: dict[str, Any] = {"args_schema": schema} if json_schema else {}
+    made = langchain_tool(StructuredTool.from_function(pay, name="pay", description="Pays.", **given))
+    shown = made.input.json_schema
+    assert (shown["type"], shown["properties"]["euros"]["type"]) == ("object", "integer")
+    assert shown.keys().isdisjoint({"title", "description"})
+    with pytest.raises(InputRejectedError, match="euros"):
+        made.input.validate({"euros": "all"})
+
+
+def test_a_schema_of_pydantic_1_is_refused() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # LangChain's of Pydantic 1
+        old: Any = pydantic.v1.create_model("Old", euros=(int, ...))
+        native = StructuredTool.from_function(pay, name="pay", args_schema=old)
+        with pytest.raises(ConfigurationError, match=r"^tool pay: its args_schema needs a Pydantic 2 model"):
+            langchain_tool(native)
+
+
+def test_what_is_told_beside_a_tool_stands_in_the_catalog_and_wins_over_its_hints() -> None:
+    hinted = StructuredTool.from_function(pay, metadata={"idempotentHint": True})
+    made = langchain_tool(hinted, service="billing", idempotent=False)
+    assert (made.service, made.idempotent) == ("billing", False)
+    assert langchain_tool(pay, idempotent=True).idempotent

@@ -107,7 +107,7 @@ class _NativeInput:
     def __post_init__(self) -> None:
         schema: Any = self.native.tool_call_schema
         if isinstance(schema, Mapping):
-            model: InputModel = JsonSchemaInput({key: schema[key] for key in schema if key != "description"})
+            model: InputModel = JsonSchemaInput(schema)
         elif issubclass(schema, BaseModel):
             model = PydanticInput(schema)
         else:
