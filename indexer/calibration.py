@@ -58,17 +58,19 @@ class Yardstick:
     """The everyday requests as one model reads them; embedded once, however many surfaces are measured."""
 
     def __init__(self, embedder: Embedder) -> None:
-        """Embeds nothing before the first measurement."""
+        """Embeds nothing before it is first read."""
         self._embedder = embedder
         self._requests: NDArray[np.float32] | None = None
 
-    def measure(self, vectors: NDArray[np.float32]) -> Calibration:
-        """Of an index with these vectors, shape (tools, dimension). Raises what the embedder raises."""
-        if not len(vectors):
-            return UNMEASURED
+    def read(self) -> NDArray[np.float32]:
+        """The requests, shape (requests, dimension). Raises what the embedder raises."""
         if self._requests is None:
             self._requests = self._embedder.embed_queries(EVERYDAY_REQUESTS)
-        return calibrate(self._requests, vectors)
+        return self._requests
+
+    def measure(self, vectors: NDArray[np.float32]) -> Calibration:
+        """Of an index with these vectors, shape (tools, dimension). Raises what the embedder raises."""
+        return calibrate(self.read(), vectors) if len(vectors) else UNMEASURED
 
 
 def calibrate(requests: NDArray[np.float32], vectors: NDArray[np.float32]) -> Calibration:

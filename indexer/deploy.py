@@ -96,6 +96,8 @@ def deploy(
             progress=progress,
         )
         yardstick = Yardstick(embedder)
+        if any(lacking.values()):
+            yardstick.read()  # here, where the words may still be being counted
         surfaces: list[DeployedSurface] = []
         released: dict[str, ReleasedSurface] = {}
         failed: list[CanaryFailure] = []

@@ -6,15 +6,19 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 
 import pytest
 
+from indexer import word_counting
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.artefact import Artefact
+from indexer.build import words_of
 from indexer.catalog_file import Catalog
 from indexer.commands import deploy as deploy_command
+from indexer.contents import LexicalArrays
 from indexer.deploying import deploy_catalog
+from indexer.document import Document
 from indexer.embedding import AT_ONCE, LOT
 from indexer.memory_store import MemoryStore
 from indexer.progress import Progress
@@ -45,6 +49,29 @@ def test_an_interruption_waits_for_few_lots_of_an_embedder_that_takes_turns_howe
     with pytest.raises(KeyboardInterrupt):
         deploy_catalog(catalog(reader=tools), store=MemoryStore(), embedder=embedder, remember=False, threads=16)
     assert len(embedder.batches) <= AT_ONCE
+
+
+class Read(Listening):
+    """Says once the everyday requests were embedded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = Event()
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        self.read.set()
+        return super().embed_queries(texts)
+
+
+def test_the_everyday_requests_are_embedded_while_words_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = Read()
+
+    def counted(documents: Sequence[Document]) -> LexicalArrays:
+        assert embedder.read.wait(20)
+        return words_of(documents)
+
+    monkeypatch.setattr(word_counting, "words_of", counted)
+    deploy_catalog(catalog(reader=[tool("a")]), store=MemoryStore(), embedder=embedder, remember=False)
 
 
 def alive(kind: type) -> int:
