@@ -18,7 +18,8 @@ def chosen_embedder(model: str | None, *, threads: int | None, download: bool = 
 
     Raises `ModelError`, naming what was asked for and the fix.
     """
-    local = model is None or model in packaged_models() or Path(model).is_dir()
+    # No name is what a variable gives that is not set, and not the folder that this runs in.
+    local = model is None or model in packaged_models() or (model != "" and Path(model).is_dir())
     if download and local:
         raise ModelLoadError("--model-download: needs --model ORG/NAME@COMMIT; leave it out for what is on this disk")
     if model is None:
