@@ -116,7 +116,7 @@ def read_catalog(data: bytes, *, skip_invalid: bool = False) -> ReadCatalog:
         raise CatalogError([Fault(where="catalog", problem=f"is larger than {MAX_CATALOG_BYTES} bytes")])
     try:
         given = parse_json(data)
-        if not isinstance(given, dict):
+        if not isinstance(given, dict) or not given.keys() & {"application", "surfaces"}:  # some other file of tools
             problem = "needs one object with version, application and surfaces; `toolsurface import` makes one"
             raise CatalogError([Fault(where="catalog", problem=problem)])
         frame = _Frame.model_validate(given)

@@ -172,7 +172,7 @@ def test_a_catalog_cannot_be_changed() -> None:
         catalog.surfaces["reader"].tools[0].name = "b"
 
 
-@pytest.mark.parametrize("data", [b"[]", b"null", b'"x"', b"5"])
-def test_what_is_no_object_is_told_what_a_catalog_is_and_what_makes_one(data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"[]", b"null", b'"x"', b"5", b"{}", b'{"version": 1, "result": {"tools": []}}'])
+def test_what_is_no_catalog_is_told_what_a_catalog_is_and_what_makes_one(data: bytes) -> None:
     with pytest.raises(CatalogError, match=r"needs one object with version.*`toolsurface import` makes one"):
         read_catalog(data)
