@@ -11,7 +11,6 @@ service's process alone), which a busy machine changes least. Needs the sets; se
 from __future__ import annotations
 
 import argparse
-import http.client
 import json
 import statistics
 import sys
@@ -25,6 +24,7 @@ import numpy as np
 
 from benchmarks.service.bare import Bare, summed
 from benchmarks.service.catalogs import put_catalog
+from benchmarks.service.client import Connection, request_of
 from benchmarks.service.embedding import BENCH
 from benchmarks.service.process import PATH, Service, service
 from benchmarks.service.queries import missing, queries
@@ -82,15 +82,15 @@ def paired(bare: Bare, service: Service, texts: Sequence[str]) -> float:
 
     The median over queries, each asked of both, one right after the other.
     """
-    connection = http.client.HTTPConnection(service.url.removeprefix("http://"))
+    host, port = service.url.removeprefix("http://").split(":")
+    connection = Connection(host, int(port))
     over: list[float] = []
     for text in texts:
-        body = json.dumps({"query": text, "limit": 5})
+        request = request_of(host, PATH, text)
         began = time.monotonic()
         bare.model_and_search(text)
         between = time.monotonic()
-        connection.request("POST", PATH, body, {"content-type": "application/json"})
-        connection.getresponse().read()
+        connection.ask(request)
         over.append(1000 * ((time.monotonic() - between) - (between - began)))
     connection.close()
     return round(statistics.median(over), 2)

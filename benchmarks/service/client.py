@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
 import time
 from collections import Counter
@@ -25,14 +26,53 @@ class Seen:
     statuses: Counter[int] = field(default_factory=Counter)
 
 
+class Connection:
+    """One asker that waits for each answer, for a process that measures between its own work."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def ask(self, request: bytes) -> bytes:
+        """The body of the answer."""
+        self._socket.sendall(request)
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            answer += self._more()
+        head, _, body = answer.partition(b"\r\n\r\n")
+        while len(body) < _length(head):
+            body += self._more()
+        return body
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()
+
+    def _more(self) -> bytes:
+        received = self._socket.recv(65_536)
+        if not received:
+            raise ConnectionError("the service closed the connection")
+        return received
+
+
+def request_of(host: str, path: str, query: str) -> bytes:
+    """A request for the five best tools."""
+    body = json.dumps({"query": query, "limit": 5}).encode()
+    head = f"POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    return head.encode() + b"\r\n\r\n" + body
+
+
+def _length(head: bytes) -> int:
+    return int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+
+
 async def _ask(host: str, port: int, requests: list[bytes], first: int, step: int, ends: float, seen: Seen) -> None:
     reader, writer = await asyncio.open_connection(host, port)
     at = first
     while (began := time.monotonic()) < ends:
         writer.write(requests[at % len(requests)])
         head = await reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        await reader.readexactly(length)
+        await reader.readexactly(_length(head))
         seen.took.append(1000 * (time.monotonic() - began))
         seen.began.append(began)
         seen.statuses[int(head[9:12])] += 1
@@ -42,11 +82,7 @@ async def _ask(host: str, port: int, requests: list[bytes], first: int, step: in
 
 
 async def _main(host: str, port: int, path: str, in_flight: int, seconds: float, first: int) -> None:
-    requests = []
-    for line in sys.stdin:
-        body = json.dumps({"query": json.loads(line), "limit": 5}).encode()
-        head = f"POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
-        requests.append(head.encode() + b"\r\n\r\n" + body)
+    requests = [request_of(host, path, json.loads(line)) for line in sys.stdin]
     seen, ends = Seen(), time.monotonic() + seconds
     started = time.monotonic()
     await asyncio.gather(*(_ask(host, port, requests, first + at, in_flight, ends, seen) for at in range(in_flight)))
