@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,8 @@ def read_contents(artefact: Artefact) -> Contents:
     """
     artefact.verify()
     manifest = artefact.manifest
-    names = _sorted_texts(artefact, layout.NAMES, manifest.tools)
+    # One string for a name of several versions and surfaces: that of a replaced version stays open.
+    names = tuple(map(intern, _sorted_texts(artefact, layout.NAMES, manifest.tools)))
     digests = _texts(artefact, layout.DIGESTS, manifest.tools)
     texts = _texts(artefact, layout.TEXTS, manifest.tools)
     if any(len(one) != DIGEST_LENGTH for one in (*digests, *texts)):

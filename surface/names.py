@@ -18,6 +18,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from sys import intern
 from typing import Final
 
 from rapidfuzz import process
@@ -91,9 +92,9 @@ class NameIndex:
 
 
 def _folded(name: str) -> str:
-    """The name in small letters; itself, and not a copy, where it is that already."""
+    """The name in small letters; itself where it is that already, else one string for every index of such a name."""
     folded = name.casefold()
-    return name if folded == name else folded
+    return name if folded == name else intern(folded)
 
 
 def standing_first(rows: Sequence[int], *, best: float) -> dict[int, float]:

@@ -196,6 +196,9 @@ def _session(model: VerifiedModel) -> Any:
         raise ModelLoadError(
             f"model {model.manifest.name}: {MODEL_FILE} cannot be loaded by ONNX Runtime {onnxruntime.__version__}"
         ) from error
+    # It would keep the file's bytes to begin anew with another provider, of which there is none.
+    session.disable_fallback()
+    session._model_bytes = None  # noqa: SLF001 - nothing public lets go of them
     return session
 
 

@@ -104,6 +104,14 @@ def test_an_opened_index_finds_its_tools() -> None:
     assert index.names[int(index.lexical.scores([query_words("create issues")]).argmax())] == "create_issue"
 
 
+def test_versions_that_are_open_at_once_hold_a_name_once() -> None:
+    one, other = (
+        open_index(artefact(), vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex) for _ in range(2)
+    )
+    assert one.names is not other.names
+    assert all(name is same for name, same in zip(one.names, other.names, strict=True))
+
+
 def test_a_version_of_another_lexical_rule_is_not_opened() -> None:
     one = artefact()
     other = Artefact(manifest=one.manifest.model_copy(update={"lexical_rule": "bm25f-0"}), files=one.files)

@@ -21,7 +21,7 @@ from models import (
     ModelManifest,
     VerifiedModel,
 )
-from models.adapters.onnx import OnnxEmbedder, default_embedder, load_embedder
+from models.adapters.onnx import MODEL_FILE, OnnxEmbedder, default_embedder, load_embedder
 from tests.contracts.embedder_contract import TEXTS, EmbedderContract
 from tests.models.vectors import golden
 
@@ -138,6 +138,14 @@ def test_a_graph_of_another_dimension_is_refused_at_load(packaged: VerifiedModel
     manifest = replace(packaged.manifest, dimension=256)
     with pytest.raises(ModelLoadError, match=r"answered shape \(1, 384\) where \(1, 256\)"):
         OnnxEmbedder(VerifiedModel(manifest=manifest, files=packaged.files))
+
+
+def test_an_embedder_lets_go_of_the_file_it_was_loaded_from(packaged: VerifiedModel) -> None:
+    content = packaged.files[MODEL_FILE]
+    before = sys.getrefcount(content)
+    embedder = OnnxEmbedder(packaged)
+    assert sys.getrefcount(content) == before
+    assert embedder.embed_queries(["a file"]).shape == (1, packaged.manifest.dimension)
 
 
 def test_a_failure_of_the_engine_is_one_error_that_quotes_no_text(packaged: VerifiedModel) -> None:
