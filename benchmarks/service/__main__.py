@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ from benchmarks.service.queries import missing, queries
 _CACHED = 50
 """Different queries asked of the cache."""
 _PAIRS = 150
+_APART = 1_000
+"""Queries between the first of one round and that of the next; every way begins with the same one."""
 _OPTIONS = ("--strictness", "0", "--poll", "0.2")
 
 
@@ -50,22 +53,17 @@ def run(size: int, *, in_flight: Sequence[int], seconds: float, rounds: int) -> 
                 known += len(cached.asked(few, in_flight=1, seconds=seconds, first=known)["took"])
             result["over"] = paired(bare, plain, texts[-_PAIRS:])
             for count in in_flight:
-                ways: dict[str, Callable[[int], Any]] = {
-                    "model": lambda _: bare.measured(bare.model, texts, in_flight=count, seconds=seconds),  # noqa: B023
-                    "model+search": lambda _: bare.measured(
-                        bare.model_and_search,
-                        texts,
-                        in_flight=count,  # noqa: B023
-                        seconds=seconds,
-                    ),
-                    "in process": lambda _: bare.in_process(texts, in_flight=count, seconds=seconds),  # noqa: B023
-                    "service": lambda at: plain.asked(texts, in_flight=count, seconds=seconds, first=at * 1000),  # noqa: B023
-                    "cached": lambda _: cached.asked(few, in_flight=count, seconds=seconds),  # noqa: B023
+                ways: dict[str, Callable[..., Any]] = {
+                    "model": partial(bare.measured, bare.model, texts),
+                    "model+search": partial(bare.measured, bare.model_and_search, texts),
+                    "in process": partial(bare.in_process, texts),
+                    "service": partial(plain.asked, texts),
+                    "cached": partial(cached.asked, few),
                 }
                 seen: dict[str, list[Any]] = {name: [] for name in ways}
                 for at in range(rounds):
                     for name, way in ways.items():
-                        seen[name].append(way(at))
+                        seen[name].append(way(in_flight=count, seconds=seconds, first=at * _APART))
                 for name, of_way in seen.items():
                     refused = sum(
                         count for one in of_way for code, count in one.get("statuses", {}).items() if code != "200"

@@ -46,32 +46,32 @@ class Bare:
         vectors = self._model.embed_queries((query, *clauses(query)))
         self._index.vectors.search(np.ascontiguousarray(vectors), min(DENSE_DEPTH, len(self._index.names)))
 
-    def measured(self, work: Callable[[str], None], queries: Sequence[str], *, in_flight: int, seconds: float) -> Any:
+    def measured(
+        self, work: Callable[[str], None], queries: Sequence[str], *, in_flight: int, seconds: float, first: int
+    ) -> Any:
         """As the client measures: what each took in milliseconds, the whole seconds, the processor's ms for one."""
         took: list[float] = []
         ends, started, busy = time.monotonic() + seconds, time.monotonic(), time.process_time()
 
-        def ask(first: int) -> None:
-            at = first
+        def ask(at: int) -> None:
             while (began := time.monotonic()) < ends:
                 work(queries[at % len(queries)])
                 took.append(1000 * (time.monotonic() - began))
                 at += in_flight
 
-        threads = [threading.Thread(target=ask, args=(first,)) for first in range(in_flight)]
+        threads = [threading.Thread(target=ask, args=(first + at,)) for at in range(in_flight)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         return _result(took, started, busy)
 
-    def in_process(self, queries: Sequence[str], *, in_flight: int, seconds: float) -> Any:
+    def in_process(self, queries: Sequence[str], *, in_flight: int, seconds: float, first: int) -> Any:
         """The same of `Selector.rank`, asked on an event loop."""
         took: list[float] = []
         ends, started, busy = time.monotonic() + seconds, time.monotonic(), time.process_time()
 
-        async def ask(first: int) -> None:
-            at = first
+        async def ask(at: int) -> None:
             while (began := time.monotonic()) < ends:
                 query = queries[at % len(queries)]
                 await self._selector.rank(
@@ -81,7 +81,7 @@ class Bare:
                 at += in_flight
 
         async def ask_all() -> None:
-            await asyncio.gather(*(ask(first) for first in range(in_flight)))
+            await asyncio.gather(*(ask(first + at) for at in range(in_flight)))
 
         asyncio.run(ask_all())
         return _result(took, started, busy)
