@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.artefact import IndexManifest
-from indexer.build import words_of
 from indexer.contents import Contents, LexicalArrays
 from indexer.document import RECIPE, Document
 from indexer.embedding import SAME, Vectors, embed_lots
 from indexer.progress import Progress, silent
+from indexer.word_scores import words_of
 from models.embedder import Embedder
 from surface.lexical import RULE_VERSION
 

@@ -27,9 +27,10 @@ from indexer.everyday_requests import EVERYDAY_VERSION
 from indexer.npy import from_npy, rows_to_npy
 from indexer.ports import VectorCache
 from indexer.progress import Progress, silent
+from indexer.word_scores import words_of
 from models.embedder import Embedder
 from surface.identity import catalog_digest
-from surface.lexical import RULE_VERSION, build_postings
+from surface.lexical import RULE_VERSION
 
 
 def build(
@@ -62,11 +63,6 @@ def build(
         vectors=embedded.vectors,
         yardstick=Yardstick(embedder),
     )
-
-
-def words_of(documents: Sequence[Document]) -> LexicalArrays:
-    """What the words of documents score, which stand in the order of their names."""
-    return LexicalArrays.of(build_postings([document.fields for document in documents]))
 
 
 def assemble(

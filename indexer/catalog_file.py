@@ -18,11 +18,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
 
+from indexer.collector import collecting_later
 from indexer.strict_json import NotJsonError, parse_json
 from surface.canonical import canonical_bytes, digest
 from surface.catalog_rules import duplicate_faults, entry_faults, shown
@@ -41,7 +43,7 @@ class _FileModel(BaseModel):
 
 
 class CatalogTool(_FileModel):
-    """One tool, as its author wrote it."""
+    """One tool, as its author wrote it. Nobody writes to its schema: its digest is made once."""
 
     name: StrictStr
     description: StrictStr
@@ -49,6 +51,13 @@ class CatalogTool(_FileModel):
     service: StrictStr | None = None
     annotations: dict[str, Any] | None = None
     """Kept for people and other programs; ranking does not read them."""
+
+    @cached_property
+    def digest(self) -> str:
+        """CAT-4. Raises TypeError, ValueError or RecursionError where the tool is nothing that JSON can hold."""
+        return tool_digest(
+            name=self.name, description=self.description, input_schema=self.input_schema, service=self.service
+        )
 
 
 class SurfaceCatalog(_FileModel):
@@ -114,6 +123,11 @@ def read_catalog(data: bytes, *, skip_invalid: bool = False) -> ReadCatalog:
     """The catalog that `data` holds. Raises `CatalogError`, and nothing else, with every fault there is."""
     if len(data) > MAX_CATALOG_BYTES:
         raise CatalogError([Fault(where="catalog", problem=f"is larger than {MAX_CATALOG_BYTES} bytes")])
+    with collecting_later():
+        return _read(data, skip_invalid=skip_invalid)
+
+
+def _read(data: bytes, *, skip_invalid: bool) -> ReadCatalog:
     try:
         given = parse_json(data)
         if not isinstance(given, dict) or not given.keys() & {"application", "surfaces"}:  # some other file of tools
@@ -146,14 +160,7 @@ def read_catalog(data: bytes, *, skip_invalid: bool = False) -> ReadCatalog:
 
 def content_name(surfaces: Mapping[str, SurfaceCatalog]) -> str:
     """The name of a deploy that has none: the digest of its surfaces, so the same content has the same name."""
-    return digest({key: catalog_digest(map(digest_of, surface.tools)) for key, surface in surfaces.items()})
-
-
-def digest_of(tool: CatalogTool) -> str:
-    """The digest of a tool that has passed the catalog rules (CAT-4)."""
-    return tool_digest(
-        name=tool.name, description=tool.description, input_schema=tool.input_schema, service=tool.service
-    )
+    return digest({key: catalog_digest(tool.digest for tool in surface.tools) for key, surface in surfaces.items()})
 
 
 def check_tools(values: Sequence[Any], *, surface: str) -> CheckedTools:
@@ -224,11 +231,17 @@ def _place(value: Any, at: int) -> str:
 
 def _tool_faults(tool: CatalogTool, *, surface: str) -> list[Fault]:
     where = f"{surface}/{shown(tool.name)}"
-    return [
-        *(_inside(surface, fault) for fault in entry_faults(tool.name, tool.description, tool.input_schema)),
-        *json_faults(tool.service, where=where, field="the service"),
-        *json_faults(tool.annotations, where=where, field="the annotations"),
-    ]
+    try:
+        written = bool(tool.digest)
+    except (TypeError, ValueError, RecursionError):
+        written = False
+    found = entry_faults(tool.name, tool.description, tool.input_schema, written=written)
+    faults = [_inside(surface, fault) for fault in found]
+    if not written:
+        faults += json_faults(tool.service, where=where, field="the service")
+    if tool.annotations is not None:
+        faults += json_faults(tool.annotations, where=where, field="the annotations")
+    return faults
 
 
 def _always_on_faults(key: str, surface: _SurfaceFrame, checked: CheckedTools, *, skip_invalid: bool) -> list[Fault]:

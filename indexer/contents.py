@@ -31,7 +31,6 @@ from indexer.npy import from_npy, to_npy
 from indexer.strict_json import NotJsonError, parse_json
 from surface.canonical import DIGEST_LENGTH, canonical_bytes
 from surface.identity import catalog_digest
-from surface.lexical import Postings
 
 _F4, _F8, _I4, _I8 = "<f4", "<f8", "<i4", "<i8"
 _LONGEST = 1.01
@@ -40,27 +39,13 @@ _LONGEST = 1.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexicalArrays:
-    """The impacts of `surface.lexical.build_postings`, as arrays."""
+    """The impacts of the lexical rule, word after word in sorted order."""
 
     tools: int
     words: tuple[str, ...]
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     impacts: NDArray[np.float64]
-
-    @staticmethod
-    def of(postings: Postings) -> LexicalArrays:
-        """The same postings, word after word in sorted order."""
-        words = tuple(sorted(postings.rows))
-        lengths = np.fromiter((len(postings.rows[word]) for word in words), dtype=_I8, count=len(words))
-        starts = np.zeros(len(words) + 1, dtype=_I8)
-        np.cumsum(lengths, out=starts[1:])
-        rows = np.empty(int(starts[-1]), dtype=_I4)
-        impacts = np.empty(int(starts[-1]), dtype=_F8)
-        for at, word in enumerate(words):
-            rows[starts[at] : starts[at + 1]] = np.asarray(postings.rows[word])
-            impacts[starts[at] : starts[at + 1]] = np.asarray(postings.impacts[word])
-        return LexicalArrays(tools=postings.tools, words=words, starts=starts, rows=rows, impacts=impacts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

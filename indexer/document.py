@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from indexer.catalog_file import CatalogTool, digest_of
+from indexer.catalog_file import CatalogTool
+from indexer.collector import collecting_later
 from surface.canonical import digest
 from surface.lexical import ToolText, tool_text
 
@@ -54,14 +55,15 @@ class Document:
 
 def documents_of(tools: Iterable[CatalogTool]) -> tuple[Document, ...]:
     """The documents of a surface in the order of their names: the row order of its index."""
-    return tuple(document_of(tool) for tool in sorted(tools, key=lambda tool: tool.name))
+    with collecting_later():
+        return tuple([document_of(tool) for tool in sorted(tools, key=lambda tool: tool.name)])
 
 
 def document_of(tool: CatalogTool) -> Document:
     """What ranking reads of one tool that has passed the catalog rules. Linear in the size of the tool."""
     return Document(
         name=tool.name,
-        digest=digest_of(tool),
+        digest=tool.digest,
         text=_text(tool),
         fields=tool_text(
             name=tool.name, description=tool.description, input_schema=tool.input_schema, service=tool.service
@@ -89,7 +91,7 @@ def _beginning(description: str) -> str:
     fitting = _fitting(text)
     if fitting < len(text):
         cut = text[:fitting]
-        ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, fitting) if match.end() > fitting // 2]
+        ends = [match.end() for match in _SENTENCE_END.finditer(text, fitting // 2, fitting)]
         blank = max(cut.rfind(" "), cut.rfind("\n"))
         text = cut[: ends[-1] if ends else blank if blank > 0 else fitting]
     return " ".join(text.split())

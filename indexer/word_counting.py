@@ -1,6 +1,6 @@
 """Counts the words of surfaces in a thread of its own while their texts are embedded, which leaves Python idle.
 
-Not done here: what a word scores (`build.words_of`).
+Not done here: what a word scores (`word_scores.words_of`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Thread
 
-from indexer.build import words_of
 from indexer.contents import LexicalArrays
 from indexer.document import Document
+from indexer.word_scores import words_of
 
 
 @contextmanager

@@ -18,19 +18,24 @@ MAX_SCHEMA_DEPTH = 100
 """How deep an input schema may nest: far beyond any real one, far before any parser's stack."""
 
 _SHOWN = 200
+_LEAVES = frozenset((str, int, float, bool, type(None)))
+"""Types of nearly all values: to look them up costs a fraction of asking what they are."""
 
 
-def entry_faults(name: str, description: object, input_schema: Any) -> list[Fault]:
-    """Everything that is wrong with what a model or a ranker reads of one tool."""
+def entry_faults(name: str, description: object, input_schema: Any, *, written: bool = False) -> list[Fault]:
+    """Everything that is wrong with what a model or a ranker reads of one tool.
+
+    `written`: canonical JSON was made of all of it, so that it can hold it is known.
+    """
     where = shown(name)
     faults: list[Fault] = []
     if not is_tool_name(name):
         faults.append(Fault(where=where, problem=f"the name must match {TOOL_NAME.pattern}; rename the tool"))
     if not isinstance(description, str):
         faults.append(Fault(where=where, problem="the description must be text"))
-    elif not _is_text(name) or not _is_text(description):
+    elif not written and not (_is_text(name) and _is_text(description)):
         faults.append(Fault(where=where, problem="name or description is not valid Unicode (a lone surrogate)"))
-    faults.extend(Fault(where=where, problem=problem) for problem in _schema_problems(input_schema))
+    faults.extend(Fault(where=where, problem=problem) for problem in _schema_problems(input_schema, written=written))
     return faults
 
 
@@ -57,14 +62,15 @@ def _is_text(value: str) -> bool:
     return True
 
 
-def _schema_problems(schema: Any) -> list[str]:
+def _schema_problems(schema: Any, *, written: bool) -> list[str]:
     if not isinstance(schema, Mapping):
         return ["the input schema must be a JSON object"]
     if _too_deep(schema):
         return [f"the input schema nests deeper than {MAX_SCHEMA_DEPTH} levels"]
     problems: list[str] = []
     try:
-        canonical_bytes(schema)
+        if not written:
+            canonical_bytes(schema)
     except (TypeError, ValueError):
         problems.append("the input schema is not JSON (a NaN, a lone surrogate, or a value JSON cannot hold)")
     if not describes_object(schema):
@@ -86,14 +92,14 @@ def describes_object(schema: Mapping[str, Any]) -> bool:
 
 
 def _too_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MAX_SCHEMA_DEPTH):
+    level = [value]  # what may have something inside
+    for _ in range(MAX_SCHEMA_DEPTH - 1):
         level = [
             child
             for node in level
-            if isinstance(node, (Mapping, list, tuple))
-            for child in (node.values() if isinstance(node, Mapping) else node)
+            for child in (node.values() if isinstance(node, (dict, Mapping)) else node)
+            if type(child) not in _LEAVES and isinstance(child, (dict, list, tuple, Mapping))
         ]
         if not level:
             return False
-    return True
+    return any(level)

@@ -8,8 +8,9 @@ once, after they are summed.
     impact(t, d)    = idf(t) * frequency(t, d) * (K1 + 1) / (K1 + frequency(t, d))
     score(q, d)     = sum of impact(t, d) over the distinct words t of q, in the order they stand in q
 
-It is executed twice: here over plain postings, for local catalogs, and in the indexer over arrays. Both take the
-impacts from `build_postings` and add them in the same order, so their scores are equal to the last bit.
+It is executed twice: here in plain Python, for local catalogs, and in the indexer over arrays. Both count the same
+`Occurrences`, do the same sums in the same order and add impacts in the same order, so their scores are equal to the
+last bit.
 
 Not done here: choosing names, abstaining, mixing with other rankings.
 """
@@ -19,8 +20,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import log
 from typing import Any
 
@@ -66,9 +69,36 @@ class Postings:
     impacts: Mapping[str, Sequence[float]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrences:
+    """Where words stand. A place is a field of a tool: those of the first tool in the order of `FIELDS`, and so on."""
+
+    vocabulary: Sequence[str]
+    """Each word once."""
+    words: array[int]
+    """Of each occurrence its word's position in the vocabulary, place after place (unsigned, 4 bytes)."""
+    ends: array[int]
+    """How many occurrences there are up to the end of each place (unsigned, 8 bytes)."""
+
+    def scales(self) -> array[float]:
+        """What one occurrence of a word is worth in each place."""
+        lengths = [end - start for start, end in zip(chain((0,), self.ends), self.ends, strict=False)]
+        scales = array("d", bytes(8 * len(lengths)))
+        for at, rule in enumerate(FIELDS.values()):
+            own = lengths[at::_FIELDS]
+            mean = sum(own) / len(own) if own else 0.0
+            norms = (1.0 - rule.b + rule.b * length / mean if mean else 1.0 for length in own)
+            scales[at::_FIELDS] = array("d", (rule.weight / norm for norm in norms))
+        return scales
+
+
 _FIELDS = len(FIELDS)
 _MAX_SCHEMA_NODES = 400
 """A schema's words stop counting past this many nodes: ranking time stays bounded on hostile schemas."""
+_NESTING = frozenset(
+    ("properties", "enum", "items", "additionalProperties", "anyOf", "oneOf", "allOf", "prefixItems", "$defs")
+)
+"""What a schema has beside a description where it has anything to read; most have nothing."""
 
 _TOKEN = re.compile(r"[^\W_]+", re.UNICODE)
 # Scripts written without spaces between words: Han, kana, Hangul, Thai, Lao, Khmer, Myanmar.
@@ -108,41 +138,43 @@ def tool_text(*, name: str, description: str, input_schema: Mapping[str, Any] | 
     )
 
 
+def occurrences(texts: Iterable[ToolText]) -> Occurrences:
+    """Every occurrence of every word. Linear in the words of all texts, in time and memory."""
+    known = _KnownTokens()
+    words, ends = array("I"), array("Q")
+    for text in texts:
+        for field in FIELDS:
+            words.extend(chain.from_iterable(map(known.__getitem__, _tokens(getattr(text, field)))))
+            ends.append(len(words))
+    return Occurrences(vocabulary=tuple(known.numbers), words=words, ends=ends)
+
+
 def build_postings(texts: Sequence[ToolText]) -> Postings:
     """Every impact of every word, for tools in row order. Linear in the words of all texts, in time and memory."""
-    # For each word where it stands and how often, by turns: a catalog's counters as objects would weigh ten times.
-    entries: dict[str, array[int]] = {}
-    lengths = [array("I") for _ in FIELDS]
-    known = _KnownTokens()
-    for row, text in enumerate(texts):
-        for at, field in enumerate(FIELDS):
-            length, counts = 0, dict[str, int]()
-            for token in _tokens(getattr(text, field)):
-                for word in known[token]:
-                    length += 1
-                    counts[word] = counts.get(word, 0) + 1
-            lengths[at].append(length)
-            place = row * _FIELDS + at
-            for word, count in counts.items():
-                if word in entries:
-                    entry = entries[word]
-                    entry.append(place)
-                    entry.append(count)
-                else:
-                    entries[word] = array("I", (place, count))
-    scales = _scales(lengths)
+    counted = occurrences(texts)
+    scales = counted.scales()
+    places = [array("I") for _ in counted.vocabulary]
+    start = 0
+    for place, end in enumerate(counted.ends):
+        for number in counted.words[start:end]:
+            places[number].append(place)
+        start = end
     found: dict[str, Sequence[int]] = {}
     impacts: dict[str, Sequence[float]] = {}
-    for word in sorted(entries):
+    for word, stands in sorted(zip(counted.vocabulary, places, strict=True)):
         frequencies: dict[int, float] = {}
-        entry = entries.pop(word)
-        for place, count in zip(entry[::2], entry[1::2], strict=True):
+        for place, count in Counter(stands).items():
             row = place // _FIELDS
             frequencies[row] = frequencies.get(row, 0.0) + count * scales[place]
-        idf = log(1.0 + (len(texts) - len(frequencies) + 0.5) / (len(frequencies) + 0.5))
+        idf = inverse_frequency(len(frequencies), len(texts))
         found[word] = array("I", frequencies)
         impacts[word] = array("d", (idf * each * (K1 + 1.0) / (K1 + each) for each in frequencies.values()))
     return Postings(tools=len(texts), rows=found, impacts=impacts)
+
+
+def inverse_frequency(holding: int, tools: int) -> float:
+    """What a word is worth that `holding` of so many tools hold."""
+    return log(1.0 + (tools - holding + 0.5) / (holding + 0.5))
 
 
 def score(postings: Postings, terms: Iterable[str]) -> dict[int, float]:
@@ -160,11 +192,16 @@ def best_first(names: Sequence[str], scores: Mapping[int, float], limit: int) ->
     return [(names[row], scores[row]) for row in ordered[:limit]]
 
 
-class _KnownTokens(dict[str, list[str]]):
-    """The words of tokens: a catalog says the same ones over and over. Only its own: no query ever enters a cache."""
+class _KnownTokens(dict[str, list[int]]):
+    """The words of tokens by number: a catalog says the same ones over and over. Only its own: no query enters it."""
 
-    def __missing__(self, token: str) -> list[str]:
-        found = self[token] = _words_of(token)
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers: dict[str, int] = {}
+
+    def __missing__(self, token: str) -> list[int]:
+        numbers = self.numbers
+        found = self[token] = [numbers.setdefault(word, len(numbers)) for word in _words_of(token)]
         return found
 
 
@@ -233,33 +270,33 @@ def _schema_words(schema: Mapping[str, Any]) -> list[str]:
     for seen, node in enumerate(queue):
         if seen >= _MAX_SCHEMA_NODES:
             break
-        if isinstance(node, Mapping):
-            properties = node.get("properties")
+        if isinstance(node, (dict, Mapping)):  # the first of the two in a fraction of the time
+            nests = not _NESTING.isdisjoint(node)
+            properties = node.get("properties") if nests else None
             if isinstance(properties, Mapping):
                 found.extend(str(name) for name in properties)
                 queue.extend(properties.values())
             if seen and isinstance(node.get("description"), str):
                 found.append(node["description"])
-            values = node.get("enum")
-            if isinstance(values, Sequence) and not isinstance(values, str):
-                found.extend(value for value in values if isinstance(value, str))
-            queue.extend(node[key] for key in ("items", "additionalProperties") if isinstance(node.get(key), Mapping))
-            for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-                branches = node.get(key)
-                if isinstance(branches, Sequence) and not isinstance(branches, str):
-                    queue.extend(branches)
-            definitions = node.get("$defs")
-            if isinstance(definitions, Mapping):
-                queue.extend(definitions.values())
+            if nests:
+                found.extend(_enum(node))
+                queue.extend(_inner(node))
     return found
 
 
-def _scales(lengths: Sequence[Sequence[int]]) -> array[float]:
-    """What one occurrence of a word is worth in each field of each tool: those of the first tool, of the second …"""
-    scales = array("d", bytes(8 * sum(map(len, lengths))))
-    for at, rule in enumerate(FIELDS.values()):
-        mean = sum(lengths[at]) / len(lengths[at]) if lengths[at] else 0.0
-        for row, length in enumerate(lengths[at]):
-            norm = 1.0 - rule.b + rule.b * length / mean if mean else 1.0
-            scales[row * _FIELDS + at] = rule.weight / norm
-    return scales
+def _enum(node: Mapping[str, Any]) -> Iterator[str]:
+    values = node.get("enum")
+    if isinstance(values, Sequence) and not isinstance(values, str):
+        yield from (value for value in values if isinstance(value, str))
+
+
+def _inner(node: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas inside of a schema, but for its properties."""
+    yield from (node[key] for key in ("items", "additionalProperties") if isinstance(node.get(key), Mapping))
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        branches = node.get(key)
+        if isinstance(branches, Sequence) and not isinstance(branches, str):
+            yield from branches
+    definitions = node.get("$defs")
+    if isinstance(definitions, Mapping):
+        yield from definitions.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.catalog_file import read_catalog
+from indexer.collector import collecting_later
 from surface.errors import CatalogError
 from tests.indexer.samples import catalog_json, json_values, tool_json
 
@@ -120,6 +122,36 @@ def test_a_schema_that_nests_too_deep_is_refused_and_the_others_stay() -> None:
     read = read_catalog(data, skip_invalid=True)
     assert [one.name for one in read.catalog.surfaces["reader"].tools] == ["noted", "fine"]
     assert [fault.where for fault in read.refused] == ["reader/deep"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("description", "\ud800", "name or description is not valid Unicode"),
+        ("input_schema", {"type": "object", "default": "\ud800"}, "the input schema is not JSON"),
+        ("input_schema", {"type": "object", "default": 1e999}, "the input schema is not JSON"),
+        ("service", "\ud800", "the service is not JSON"),
+        ("annotations", {"a": "\ud800"}, "the annotations is not JSON"),
+    ],
+)
+def test_what_no_digest_can_be_made_of_is_refused_by_its_field(field: str, value: Any, told: str) -> None:
+    data = catalog_json(tool_json(**{field: value}), tool_json("fine"), tool_json("odd", **{field: value}))
+    found = faults(data.replace(b"Infinity", b"1e999"))  # a number that JSON allows and no reader can hold
+    assert [(fault.partition(": ")[0], told in fault) for fault in found] == [("reader/a", True), ("reader/odd", True)]
+
+
+def test_the_collector_is_left_alone_while_a_catalog_is_read_and_as_it_was_after() -> None:
+    for set_to in (gc.enable, gc.disable):
+        set_to()
+        try:
+            before = gc.isenabled()
+            with collecting_later():
+                assert not gc.isenabled()
+            with pytest.raises(CatalogError):
+                read_catalog(b"[]")
+            assert gc.isenabled() == before
+        finally:
+            gc.enable()
 
 
 def test_every_copy_of_a_repeated_name_is_left_out() -> None:

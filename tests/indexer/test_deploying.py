@@ -13,7 +13,6 @@ import pytest
 from indexer import word_counting
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.artefact import Artefact
-from indexer.build import words_of
 from indexer.catalog_file import Catalog
 from indexer.commands import deploy as deploy_command
 from indexer.contents import LexicalArrays
@@ -22,6 +21,7 @@ from indexer.document import Document
 from indexer.embedding import AT_ONCE, LOT
 from indexer.memory_store import MemoryStore
 from indexer.progress import Progress
+from indexer.word_scores import words_of
 from models.embedder import Vectors
 from surface.adapters.command_line import run
 from tests.indexer.embedders import Listening

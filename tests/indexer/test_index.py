@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
 
 import faiss
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from indexer import word_scores
 from indexer.adapters.faiss_index import HALF_PRECISION_FROM, FaissVectorIndex, bytes_of
 from indexer.adapters.lexical_index import ArrayLexicalIndex
 from indexer.artefact import Artefact
 from indexer.build import build
 from indexer.catalog_file import CatalogTool
-from indexer.contents import LexicalArrays
 from indexer.document import documents_of
 from indexer.errors import ArtefactError
 from indexer.index import open_index
@@ -60,11 +62,15 @@ def test_a_search_takes_one_core_in_whichever_thread_it_is_asked() -> None:
         assert threads.submit(asked).result() == 1
 
 
-@settings(max_examples=40)
-@given(tools)
-def test_the_arrays_hold_every_posting(given_tools: list[CatalogTool]) -> None:
-    postings = build_postings([document.fields for document in documents_of(given_tools)])
-    arrays = LexicalArrays.of(postings)
+@settings(max_examples=60)
+@given(tools, st.integers(1, 40))
+def test_the_arrays_hold_every_posting_to_the_last_bit_however_few_words_are_counted_together(
+    given_tools: list[CatalogTool], at_once: int
+) -> None:
+    documents = documents_of(given_tools)
+    postings = build_postings([document.fields for document in documents])
+    with patch.object(word_scores, "_AT_ONCE", at_once):
+        arrays = word_scores.words_of(documents)
     for at, word in enumerate(arrays.words):
         span = slice(arrays.starts[at], arrays.starts[at + 1])
         assert arrays.rows[span].tolist() == list(postings.rows[word])

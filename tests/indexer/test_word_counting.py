@@ -9,9 +9,9 @@ from weakref import ref
 
 import pytest
 
-from indexer.build import words_of
 from indexer.document import Document, documents_of
 from indexer.word_counting import counting_words
+from indexer.word_scores import words_of
 from tests.indexer.samples import tool
 
 ROWS = documents_of([tool("list_files"), tool("send_mail")])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.catalog_file import digest_of, read_catalog
+from indexer.catalog_file import read_catalog
 from indexer.importing import FORMATS
 from indexer.importing.report import catalog_json, import_json, import_lines, notes
 from surface.errors import CatalogError
@@ -36,7 +36,7 @@ def test_an_applications_own_export_comes_through_with_its_digests() -> None:
     assert read.catalog.surfaces["clerk"].always_on == ("b",)
     assert (read.catalog.application, read.catalog.deploy) == ("shop", "d7")
     own = registry.surface("clerk").catalog
-    assert {tool.name: digest_of(tool) for tool in read.catalog.surfaces["clerk"].tools} == {
+    assert {tool.name: tool.digest for tool in read.catalog.surfaces["clerk"].tools} == {
         name: made.digest for name, made in own.tools.items()
     }
 
