@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from selector.commands.evaluate import EVALUATE
-from selector.commands.key import KEY
-from selector.commands.lint import LINT
-from selector.commands.rank import RANK
-from selector.commands.serve import SERVE
-from surface.adapters.command_line import run
+from toolsurface import importing
+
+with importing("python -m selector"):
+    from selector.commands.evaluate import EVALUATE
+    from selector.commands.key import KEY
+    from selector.commands.lint import LINT
+    from selector.commands.rank import RANK
+    from selector.commands.serve import SERVE
+    from surface.adapters.command_line import run
 
 COMMANDS = (SERVE, RANK, EVALUATE, LINT, KEY)
 

@@ -50,11 +50,11 @@ def run(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess
     )
 
 
-def test_the_wheel_holds_exactly_the_four_packages(wheel: Path) -> None:
+def test_the_wheel_holds_exactly_the_four_packages_and_the_command(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         tops = {name.split("/")[0] for name in archive.namelist()}
     packages = {top for top in tops if not top.endswith(".dist-info")}
-    assert packages == set(PACKAGES)
+    assert packages == {*PACKAGES, "toolsurface.py"}
 
 
 def test_the_wheel_holds_every_file_of_the_packages_the_console_and_the_model_too(wheel: Path) -> None:
