@@ -7,7 +7,7 @@ ARG BASE=docker.io/library/python:3.11.14-slim-bookworm
 # hadolint ignore=DL3006
 FROM ${BASE} AS build
 WORKDIR /source
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE toolsurface.py ./
 COPY surface ./surface
 COPY indexer ./indexer
 COPY models ./models

@@ -205,6 +205,14 @@ def test_what_the_image_is_built_from_is_there_and_reaches_the_builder() -> None
             assert f"!{name}" in ignored, name
 
 
+def test_the_image_is_built_from_all_that_is_packed() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    copied = {
+        name for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()
+    }
+    assert set(build["targets"]["wheel"]["packages"]) <= copied
+
+
 def test_the_example_catalog_is_one() -> None:
     catalog = read_catalog((ROOT / "deployment" / "example" / "catalog.json").read_bytes()).catalog
     assert {key: len(surface.tools) for key, surface in catalog.surfaces.items()} == {"clerk": 8}
