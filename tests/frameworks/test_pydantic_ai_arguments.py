@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from surface import ConfigurationError
+from surface import ConfigurationError, tool
 from surface.adapters.pydantic_ai import DeferredTools, catalog_tools, listed_tools
-from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, close_account
+from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, close_account, returns
 
 
 @pytest.mark.parametrize("field", ["read_only", "idempotent"])
@@ -73,3 +73,40 @@ async def test_a_journal_that_gives_no_mark_of_a_call_is_refused_without_a_word_
         await bench.run([SEARCH], [("close_account", {})])
     assert "hunter2" not in str(raised.value)
     assert bench.desk.did == []
+
+
+@pytest.mark.rule("MNT-2", "MNT-3")
+@pytest.mark.parametrize(
+    ("written", "did"),
+    [
+        ({"note": "a"}, ["a"]),
+        ('{"note": "a"}', ["a"]),
+        ({}, ["none"]),
+        ("", ["none"]),
+        (None, ["none"]),
+        # No object: it is not taken for one without arguments, which the tool would run on.
+        ("[]", []),
+        ('["note"]', []),
+        ('"note"', []),
+        ("null", []),
+        ("0", []),
+        ('{"note": ', []),
+        ('{"note": "a", "more": 1}', []),
+    ],
+)
+async def test_what_the_model_wrote_for_a_tool_of_the_librarys_is_validated_as_it_was_written(
+    written: Any, did: list[str]
+) -> None:
+    ran: list[str] = []
+
+    @tool
+    def note(note: str = "none") -> str:
+        """Notes something."""
+        ran.append(note)
+        return "noted"
+
+    bench = Bench(made=[note])
+    result = await bench.run([SEARCH], [("note", written)])
+    assert ran == did
+    assert bench.outcomes[1:] == [("note", "ok" if did else "VALIDATION_ERROR")]
+    assert returns(result)[-1].outcome == ("success" if did else "failed")

@@ -147,9 +147,8 @@ def _receipt_text(message: ToolMessage) -> str | None:
 
 
 def _content(parts: Sequence[Part]) -> str | list[str | dict[Any, Any]]:
-    blocks: list[str | dict[Any, Any]] = [_block(part) for part in parts]
-    texts = [block["text"] for block in blocks if isinstance(block, dict) and block["type"] == "text"]
-    return "".join(texts) if len(blocks) < 2 and len(texts) == len(blocks) else blocks
+    texts = [text_of(part) for part in parts if not isinstance(part, Image | Audio | File)]
+    return "".join(texts) if len(texts) == len(parts) < 2 else [_block(part) for part in parts]
 
 
 def _block(part: Part) -> dict[Any, Any]:

@@ -18,7 +18,7 @@ class _Anything:
 
     def validate_json(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002 - the protocol's name
         """The object in a JSON text."""
-        return self.validate_python(arguments_of(input if isinstance(input, str) else bytes(input).decode()))
+        return self.validate_python(arguments_of(input))
 
     def validate_python(self, input: Any, **_: Any) -> dict[str, Any]:  # noqa: A002 - the protocol's name
         """The object itself."""
