@@ -241,6 +241,20 @@ class AdapterConformance:
 
         _run(scenario())
 
+    def test_parallel_calls_of_one_step_each_run_once_with_their_own_arguments(self) -> None:
+        app = self._application()
+
+        async def scenario() -> None:
+            session = self.harness().open(app.scenario, run_id=RUN, surface="clerk")
+            await session.step([search("ab")])
+            noted = [("alpha", "one"), ("carol", "two"), ("bravo", "three"), ("alpha", "four"), ("always", "five")]
+            record = await session.step([ScriptedCall(name, {"note": note}) for name, note in noted])
+            for (name, note), told in zip(noted, _texts(record.answers, of=len(noted)), strict=True):
+                assert ("SEARCH_REQUIRED" if name == "carol" else f"{name} ran {note}") in told
+
+        _run(scenario())
+        assert app.ran == {"alpha": 2, "bravo": 1, "always": 1}
+
     def test_pins_and_ceilings_hold_in_every_step(self) -> None:
         app = self._application()
         tight = replace(app.scenario, limits=Limits(max_active_tools=4, max_selected_tools=3))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from pydantic_ai import Agent, CallToolsNode, ModelRequestNode, RunContext
@@ -29,7 +30,8 @@ from surface.content import PartKind
 from surface.mounted_run import Pins
 from surface.testing import Answer, Scenario, ScriptedCall, StepRecord
 
-Mode = Literal["async", "sync", "stream"]
+Mode = Literal["async", "sync", "stream", "iter"]
+"""`iter`: whoever drives the run streams each of its nodes, so that no node is run for it."""
 PROMPT = "Do something useful."
 LOOKING = "I am only looking."
 
@@ -48,7 +50,7 @@ class HaltAt(AbstractCapability[Any]):
         self._requests = requests
         self._calls = calls
 
-    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+    async def before_node_run(self, ctx: Any, *, node: Any) -> Any:
         if isinstance(node, ModelRequestNode):
             if self._requests == 0:
                 raise Halted([*ctx.messages, node.request])
@@ -85,7 +87,7 @@ def scripted_model(turn: Sequence[ScriptedCall], first_call: int, shown: list[tu
 
 
 class PydanticAIHarness:
-    """Drives `Agent.run`, `Agent.run_sync` or a streamed run."""
+    """Drives `Agent.run`, `Agent.run_sync`, `Agent.run` with a handler of what is streamed, or `Agent.iter`."""
 
     carries = frozenset({PartKind.TEXT, PartKind.IMAGE, PartKind.FILE})
 
@@ -143,21 +145,32 @@ class PydanticAISession:
         written = sum(len(message.tool_calls) for message in stored if isinstance(message, ModelResponse))
         answered = bool(stored) and isinstance(stored[-1], ModelRequest)
         left = bool(stored) and isinstance(stored[-1], ModelResponse) and bool(stored[-1].tool_calls)
+        halting = [] if self._mode == "iter" else [halt]
         agent = Agent(
-            scripted_model(turn, written + 1, shown), deps_type=dict, capabilities=[self._deferred, halt], retries=1
+            scripted_model(turn, written + 1, shown), deps_type=dict, capabilities=[self._deferred, *halting], retries=1
         )
         prompt = None if answered or left else PROMPT
         try:
-            messages = await self._finished(agent, prompt, stored)
+            messages = await self._finished(agent, prompt, stored, halt)
         except Halted as halted:
             messages = halted.messages
         self._history = ModelMessagesTypeAdapter.dump_json(messages).decode()
         return ModelMessagesTypeAdapter.validate_json(self._history)
 
-    async def _finished(self, agent: Agent[Any, str], prompt: str | None, stored: list[ModelMessage]) -> Any:
+    async def _finished(
+        self, agent: Agent[Any, str], prompt: str | None, stored: list[ModelMessage], halt: HaltAt
+    ) -> Any:
         options: dict[str, Any] = {"message_history": stored or None, "deps": self._deps}
         if self._mode == "sync":
             return await asyncio.to_thread(lambda: _in_a_loop(lambda: agent.run_sync(prompt, **options).all_messages()))
+        if self._mode == "iter":
+            async with agent.iter(prompt, **options) as run:
+                async for node in run:
+                    await halt.before_node_run(SimpleNamespace(messages=run.all_messages()), node=node)
+                    if isinstance(node, ModelRequestNode | CallToolsNode):
+                        async with node.stream(run.ctx) as events:
+                            await _drained(None, events)
+            return run.all_messages()
         if self._mode == "stream":
             options["event_stream_handler"] = _drained
         return (await agent.run(prompt, **options)).all_messages()
@@ -174,7 +187,7 @@ def _in_a_loop(work: Callable[[], Any]) -> Any:
         loop.close()
 
 
-async def _drained(_: RunContext[Any], events: Any) -> None:
+async def _drained(_: RunContext[Any] | None, events: Any) -> None:
     async for _event in events:
         pass
 

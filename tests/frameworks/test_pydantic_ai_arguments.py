@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from pydantic_ai.capabilities import AbstractCapability
 
 from surface import ConfigurationError, tool
 from surface.adapters.pydantic_ai import DeferredTools, catalog_tools, listed_tools
@@ -110,3 +111,25 @@ async def test_what_the_model_wrote_for_a_tool_of_the_librarys_is_validated_as_i
     assert ran == did
     assert bench.outcomes[1:] == [("note", "ok" if did else "VALIDATION_ERROR")]
     assert returns(result)[-1].outcome == ("success" if did else "failed")
+
+
+@pytest.mark.rule("MNT-2")
+async def test_a_hook_of_the_agents_sees_the_arguments_of_a_tool_of_the_librarys_and_may_change_them() -> None:
+    seen: list[Any] = []
+    ran: list[str] = []
+
+    class Policy(AbstractCapability[Any]):
+        async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+            if call.tool_name != "note":
+                return args
+            seen.append(args)
+            return {"note": "b"}
+
+    @tool
+    def note(note: str) -> str:
+        """Notes something."""
+        ran.append(note)
+        return "noted"
+
+    await Bench(made=[note], capabilities=[Policy()]).run([SEARCH], [("note", {"note": "a"})])
+    assert (seen, ran) == ([{"note": "a"}], ["b"])

@@ -1,4 +1,4 @@
-"""The conformance suite and the shared story on pydantic-ai: `run`, `run_sync` and a streamed run."""
+"""The conformance suite and the shared story on pydantic-ai: `run`, `run_sync`, streamed by a handler or node by node."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class TestSync(AdapterConformance):
 class TestStreamed(AdapterConformance):
     def harness(self) -> Harness:
         return PydanticAIHarness("stream")
+
+
+class TestIterated(AdapterConformance):
+    def harness(self) -> Harness:
+        return PydanticAIHarness("iter")
 
 
 @pytest.mark.rule("EVD-1", "ACT-1", "RCP-7")

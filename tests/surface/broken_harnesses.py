@@ -23,6 +23,7 @@ HIDDEN = "test_a_hidden_call_never_executes_through_any_path"
 INHERITS = "test_another_run_and_another_surface_inherit_nothing"
 FIRST = "test_the_first_step_advertises_the_search_tool_the_always_on_tools_and_the_pins"
 RESTORES = "test_a_restart_restores_the_activation_without_a_new_search"
+PARALLEL = "test_parallel_calls_of_one_step_each_run_once_with_their_own_arguments"
 EVIDENCE = "test_the_evidence_is_complete_and_holds_no_content"
 
 
@@ -178,3 +179,24 @@ class ParallelCallsAreLost(DialectHarness):
 
     def __init__(self) -> None:
         super().__init__(FirstCallOnly(), OpenAIResponsesVoice())
+
+
+class FirstArguments(OpenAIResponses):
+    """Reads every call of a turn with the arguments of its first."""
+
+    def read(self, messages: Sequence[Any]) -> Transcript:
+        transcript = super().read(messages)
+        return replace(
+            transcript,
+            steps=tuple(
+                replace(step, calls=tuple(replace(call, arguments=step.calls[0].arguments) for call in step.calls))
+                for step in transcript.steps
+            ),
+        )
+
+
+class ParallelCallsShareArguments(DialectHarness):
+    """Mixes the calls of a turn up."""
+
+    def __init__(self) -> None:
+        super().__init__(FirstArguments(), OpenAIResponsesVoice())

@@ -37,7 +37,7 @@ from surface.testing import (
 )
 from surface.transcript import Transcript
 from tests.surface import broken_harnesses as broken
-from tests.surface.broken_harnesses import EVIDENCE, FIRST, HIDDEN, INHERITS, RESTORES, failing
+from tests.surface.broken_harnesses import EVIDENCE, FIRST, HIDDEN, INHERITS, PARALLEL, RESTORES, failing
 
 SPOKEN: Mapping[str, tuple[Dialect, Voice]] = {
     "anthropic": (ANTHROPIC_MESSAGES, AnthropicVoice()),
@@ -93,7 +93,12 @@ def test_an_adapter_that_loses_the_observer_is_caught() -> None:
 @pytest.mark.rule("ACT-3")
 def test_an_adapter_that_loses_parallel_calls_is_caught() -> None:
     found = failing(broken.ParallelCallsAreLost)
-    assert {"test_parallel_searches_of_one_step_merge_in_call_order", EVIDENCE} <= found
+    assert {"test_parallel_searches_of_one_step_merge_in_call_order", EVIDENCE, PARALLEL} <= found
+
+
+@pytest.mark.rule("MNT-7")
+def test_an_adapter_that_mixes_parallel_calls_up_is_caught() -> None:
+    assert PARALLEL in failing(broken.ParallelCallsShareArguments)
 
 
 def test_the_suite_asks_for_a_harness() -> None:
