@@ -1,4 +1,4 @@
-"""The conformance suite and the shared story on pydantic-ai: `run`, `run_sync`, streamed by a handler or node by node."""
+"""The conformance suite and the shared story on pydantic-ai: `run`, `run_sync`, streamed by a handler or by nodes."""
 
 from __future__ import annotations
 
