@@ -13,11 +13,31 @@ import argparse
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+FRAMEWORKS = {
+    "agent-framework-core",
+    "agentscope",
+    "autogen-core",
+    "crewai",
+    "deepagents",
+    "dspy",
+    "fastmcp",
+    "google-adk",
+    "haystack-ai",
+    "langchain",
+    "langgraph",
+    "llama-index-core",
+    "openai-agents",
+    "pydantic-ai-slim",
+    "semantic-kernel",
+    "smolagents",
+    "strands-agents",
+}
+"""Whatever runs an agent's loop or brings tools of its own kind."""
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / ".frameworks"
 
@@ -28,7 +48,9 @@ class Row:
 
     extra: str
     distribution: str
-    """What must be in no other framework's environment."""
+    """Whose version a cell tells."""
+    frameworks: Set[str]
+    """What of `FRAMEWORKS` the extra brings."""
     oldest: Sequence[str]
     """Requirements that make the oldest cell."""
     recovery: str
@@ -41,9 +63,11 @@ TABLE = (
     Row(
         extra="pydantic-ai",
         distribution="pydantic-ai-slim",
+        frameworks={"pydantic-ai-slim"},
         oldest=["pydantic-ai-slim==2.16.0"],
         recovery="pydantic-ai-recovery",
         tests=[
+            "tests/frameworks/test_pydantic_ai_approvals.py",
             "tests/frameworks/test_pydantic_ai_arguments.py",
             "tests/frameworks/test_pydantic_ai_attempts.py",
             "tests/frameworks/test_pydantic_ai_broken.py",
@@ -64,6 +88,7 @@ TABLE = (
     Row(
         extra="langchain",
         distribution="langchain",
+        frameworks={"langchain", "langgraph"},  # its agents are graphs of LangGraph's
         oldest=["langchain==1.4.2"],
         recovery="langchain-recovery",
         tests=[
@@ -113,7 +138,7 @@ class Cell:
             venv.create(HOME / self.name, with_pip=True, clear=True)
             self._pip("install", "--upgrade", "pip>=25.1")
             self._install("framework-tests")
-            if strangers := sorted(self._installed() & {row.distribution for row in TABLE if row is not self.row}):
+            if strangers := sorted(self._installed() & FRAMEWORKS - self.row.frameworks):
                 print(f"{self.name}: the extra brings another framework: {', '.join(strangers)}", file=sys.stderr)
                 return 1
             self._install("framework-tests", self.row.recovery)
