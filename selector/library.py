@@ -13,6 +13,8 @@ Rules kept here:
 5. An active version that left memory and cannot be opened again stays active, is refused by name until somebody asks it
    with more luck, and is in no other version's way.
 6. The version that was replaced keeps answering agents of the previous deploy, which ask by their catalog's digest.
+   Once nobody has asked it for `keep_replaced` seconds it leaves memory, if all of the store could just be read; who
+   asks it after that waits while it is loaded again. One that takes over again is loaded first, like a new one.
 7. A store that cannot be read, or that has forgotten an application, changes nothing; `unreadable` says so. Until one
    look has seen all of it, nobody knows what there is: then no surface is unknown, and what is not open is unusable.
 
@@ -54,6 +56,8 @@ from selector.served import (
 )
 from surface.errors import RankerUnavailable
 
+KEEP_REPLACED_S: Final = 60.0
+"""An application that is being rolled out asks more often than that; what comes later waits for one loading."""
 _LONGEST_REST: Final = 32
 """Refreshes between two tries of a bad version: each try reads the whole of it."""
 
@@ -82,18 +86,29 @@ class Library:
         loader: Executor | None = None,
         trim: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = float,
+        keep_replaced: float = KEEP_REPLACED_S,
+        monotonic: Callable[[], float] = float,
     ) -> None:
         """`open_artefact` raises what `indexer.index.open_index` raises; `model` is the identity of the embedder.
 
         `budget`: bytes that open indexes may weigh, as `weigh` says; None for no bound. `loader` runs what requests
         load (None: the event loop's own threads) and stays the caller's to shut down. `trim` is called after memory
         was let go of; `clock` says when it is, for `refreshed` (without one, that stays 0).
+
+        `keep_replaced`: seconds that a replaced version stays in memory unasked, counted by `monotonic` (without one,
+        it stays for ever).
         """
         self._store = store
         self._model = model
         self._trim = trim
+        self._keep_replaced = keep_replaced
         self._open = OpenVersions(
-            load=self._loaded, open_artefact=open_artefact, weigh=weigh, budget=budget, loader=loader
+            load=self._loaded,
+            open_artefact=open_artefact,
+            weigh=weigh,
+            budget=budget,
+            loader=loader,
+            clock=monotonic,
         )
         self._served = self._told = NOTHING
         self._unopened: dict[VersionKey, Refusal] = {}
@@ -191,7 +206,7 @@ class Library:
                     unreadable[application] = in_words(error)
                 else:
                     self._switch(application, release)
-            self._let_go(before)
+            self._let_go(before, readable=not unreadable)
             told = self.served
             changes = [*news_of_store(self._unreadable, unreadable), *news(self._told, told)]
             self._told = told
@@ -246,21 +261,17 @@ class Library:
         refused: dict[str, Refusal] = {}
         for surface in sorted(release.surfaces.keys() - attempt.good.keys()):
             had = before.active.get(surface) if before is not None else None
-            older = before.replaced.get(surface) if before is not None else None
             try:
-                attempt.good[surface] = self._proved(release, surface, had, older)
+                attempt.good[surface] = self._proved(release, surface, had)
             except Exception as error:  # noqa: BLE001 - the other applications do not stop for it
                 self._away |= isinstance(error, StoreUnavailableError)
                 refused[surface] = refusal_of(error, surface=surface)
         return refused
 
-    def _proved(
-        self, release: Release, surface: str, had: ServedVersion | None, older: ServedVersion | None
-    ) -> ServedVersion:
+    def _proved(self, release: Release, surface: str, had: ServedVersion | None) -> ServedVersion:
         released = release.surfaces[surface]
-        for known in (had, older):
-            if known is not None and known.version == released.version:
-                return known
+        if had is not None and had.version == released.version:
+            return had
         key = VersionKey(application=release.application, surface=surface, version=released.version)
         index = self._open.bring(key, beside=had.key if had is not None else None)
         if index.manifest.catalog_digest != released.catalog_digest:
@@ -282,7 +293,7 @@ class Library:
             )
         return artefact
 
-    def _let_go(self, before: Served) -> None:
+    def _let_go(self, before: Served, *, readable: bool) -> None:
         """Keeps in memory only what is served or waits to be; memory that became free goes back to the system."""
         served = _keys(self._served)
         for key in list(self._unopened):
@@ -290,6 +301,9 @@ class Library:
                 self._unopened.pop(key, None)
         waiting = {version.key for attempt in self._attempts.values() for version in attempt.good.values()}
         just_replaced = _keys(before, "active") - _keys(self._served, "active")
+        replaced = _keys(self._served, "replaced") - just_replaced - waiting
+        if readable:
+            self._open.close_unasked(replaced, for_s=self._keep_replaced)
         if self._open.keep_only(served | waiting, idle=just_replaced):
             self._trim()
 

@@ -8,15 +8,16 @@ Rules kept here:
 3. A version brought in beside the one it is to replace counts as asked when that one was, so a deploy of idle surfaces
    pushes nothing out that is in use: what finds no room has been proved and is loaded again when it is asked for.
 4. One that could not be loaded is not tried again before `forgive`: a store that is gone is not asked by every request.
+5. A version that nobody has asked for some time can be closed; whoever asks it after that loads it again.
 
-Not done here: which versions are served (`library.py`). While a version is being loaded, its files are in memory
-besides.
+Not done here: which versions are served, and which of them may be closed (`library.py`). While a version is being
+loaded, its files are in memory besides.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from threading import Lock
@@ -47,6 +48,9 @@ class _Open:
     index: SurfaceIndex
     weight: int
     asked: int
+    """The place of its last asking among all."""
+    at: float
+    """When it was asked last, by the clock, or brought in, or replaced."""
 
 
 class OpenVersions:
@@ -60,8 +64,12 @@ class OpenVersions:
         weigh: Callable[[IndexManifest], int],
         budget: int | None,
         loader: Executor | None,
+        clock: Callable[[], float] = float,
     ) -> None:
-        """`weigh` says what an open version holds in memory, in bytes; `loader` runs what requests wait for."""
+        """`weigh` says what an open version holds in memory, in bytes; `loader` runs what requests wait for.
+
+        `clock`: seconds from any moment on, which never go back.
+        """
         self._load = load
         self._open_artefact = open_artefact
         self._weigh = weigh
@@ -71,7 +79,8 @@ class OpenVersions:
         self._open: dict[VersionKey, _Open] = {}
         self._flights: dict[VersionKey, Future[SurfaceIndex]] = {}
         self._failed: set[VersionKey] = set()
-        self._clock = 0
+        self._clock = clock
+        self._asked = 0
         self._used = 0
         self._loads = self._evictions = self._failures = 0
         self._freed = False
@@ -108,11 +117,11 @@ class OpenVersions:
     async def opened(self, key: VersionKey) -> SurfaceIndex:
         """The version, at once where it is open, else once it is loaded; cancelling the waiting does not stop that."""
         with self._lock:
-            self._clock += 1
-            asked = self._clock
+            self._asked += 1
+            asked = self._asked
             held = self._open.get(key)
             if held is not None:
-                held.asked = asked
+                held.asked, held.at = asked, self._clock()
                 return held.index
             if key in self._failed:
                 raise FailedBeforeError(f"surface {key.surface}: version {key.version} could not be loaded just now")
@@ -134,9 +143,18 @@ class OpenVersions:
                 self._drop(key)
             for key, held in self._open.items():
                 if key in idle:
-                    held.asked = 0
+                    held.asked, held.at = 0, self._clock()
             freed, self._freed = self._freed, False
         return freed
+
+    def close_unasked(self, keys: Iterable[VersionKey], *, for_s: float) -> None:
+        """Closes those of these versions that nobody has asked for so many seconds."""
+        with self._lock:
+            now = self._clock()
+            for key in keys:
+                held = self._open.get(key)
+                if held is not None and now - held.at >= for_s:
+                    self._drop(key)
 
     def forgive(self) -> None:
         """Versions that could not be loaded may be tried again."""
@@ -167,7 +185,7 @@ class OpenVersions:
             self._freed = True
             self._make_room(key, weight, asked)
             if self._budget is None or self._used + weight <= self._budget:
-                self._open[key] = _Open(index=index, weight=weight, asked=asked)
+                self._open[key] = _Open(index=index, weight=weight, asked=asked, at=self._clock())
                 self._used += weight
             del self._flights[key]
         flight.set_result(index)

@@ -6,7 +6,8 @@ Rules kept here:
    one more is refused at once, so that its asker can fall back instead of queueing. Who waits for a version to be
    loaded stands in no queue but that version's, which is as long. One asker's flood takes no places from the others
    (`places.py`), and in the executor that they share not their turn (`fair_threads.py`).
-2. A request is answered on one version from beginning to end, whatever is swapped meanwhile.
+2. A request is answered on one version from beginning to end, whatever is swapped meanwhile: the one of the asked
+   catalog, and where that one has left memory and cannot be loaded again, the active one.
 3. The same query of one asker on the same version is computed once at a time, and remembered where there is a cache.
 4. A request that is cancelled leaves the queue if it stands in it, and stops before its next stage if it does not.
 
@@ -124,12 +125,22 @@ class Selector:
         )
 
     async def rank(self, request: RankRequest) -> RankReply:
-        """The ranking on the version of the asked catalog, else on the active one.
+        """The ranking on the version of the asked catalog, else on the active one, also where that cannot be opened.
 
         Raises RankerUnavailable: `unknown_surface`, `index_unusable`, `overloaded`.
         """
         version = self._indexes.find(request.application, request.surface, request.catalog_digest)
         asked = Asked.of(request)
+        try:
+            return await self._rank(version, asked)
+        except RankerUnavailable as error:
+            active = self._indexes.find(request.application, request.surface, None)
+            if error.code != "index_unusable" or active.key == version.key:
+                raise
+            return await self._rank(active, asked)
+
+    async def _rank(self, version: ServedVersion, asked: Asked) -> RankReply:
+        """The ranking on this version; raises what `rank` raises."""
         key = self._keys.of(version.version, asked)
         (ranking,) = await self._remembered([key])
         if ranking is None:
@@ -145,6 +156,15 @@ class Selector:
         """
         versions = [self._indexes.find(each.application, each.surface, each.catalog_digest) for each in requests]
         asked = [Asked.of(request) for request in requests]
+        try:
+            return await self._rank_many(versions, asked)
+        except RankerUnavailable as error:
+            active = [self._indexes.find(each.application, each.surface, None) for each in requests]
+            if error.code != "index_unusable" or active == versions:
+                raise
+            return await self._rank_many(active, asked)
+
+    async def _rank_many(self, versions: Sequence[ServedVersion], asked: Sequence[Asked]) -> tuple[RankReply, ...]:
         keys = [self._keys.of(version.version, one) for version, one in zip(versions, asked, strict=True)]
         different = dict(zip(keys, zip(versions, asked, strict=True), strict=True))
         found = await self._remembered(list(different))

@@ -20,7 +20,7 @@ from selector.abstaining import STRICTNESS
 from selector.adapters.native_memory import trim
 from selector.errors import SelectorError
 from selector.fair_threads import FairThreads
-from selector.library import Library
+from selector.library import KEEP_REPLACED_S, Library
 from selector.served import Change
 from surface.adapters.command_line import say
 from surface.errors import CatalogError
@@ -39,6 +39,7 @@ def library_of(
     budget: int | None = None,
     loader: Executor | None = None,
     vectors: VectorStore | None = None,
+    keep_replaced: float = KEEP_REPLACED_S,
 ) -> Library:
     """The library of a store that was not looked at yet. `vectors`: None for those in memory."""
     return Library(
@@ -50,6 +51,8 @@ def library_of(
         loader=loader,
         trim=trim,
         clock=time.time,
+        keep_replaced=keep_replaced,
+        monotonic=time.monotonic,
     )
 
 

@@ -103,7 +103,14 @@ def _serve(arguments: argparse.Namespace) -> None:
     ):
         check_openness(admittance, host=bound.getsockname()[0], opened=arguments.open)
         embedder = chosen_embedder(arguments.model, threads=arguments.threads, download=arguments.model_download)
-        library = library_of(store, embedder, budget=arguments.memory, loader=loader, vectors=vectors)
+        library = library_of(
+            store,
+            embedder,
+            budget=arguments.memory,
+            loader=loader,
+            vectors=vectors,
+            keep_replaced=arguments.keep_replaced,
+        )
         explainer = Explainer(indexes=library, embedder=embedder, executor=threads, strictness=arguments.strictness)
         selector = Selector(
             indexes=library,

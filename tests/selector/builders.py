@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime
 
@@ -68,6 +68,7 @@ def library_over(
     *,
     budget: int | None = None,
     loader: Executor | None = None,
+    monotonic: Callable[[], float] = float,
 ) -> Library:
     """A library of the store, not yet refreshed; a tool weighs one byte of the budget."""
     model = (embedder or HashingEmbedder()).manifest.identity
@@ -78,6 +79,7 @@ def library_over(
         weigh=lambda manifest: manifest.tools,
         budget=budget,
         loader=loader,
+        monotonic=monotonic,
     )
 
 

@@ -164,7 +164,8 @@ def test_a_rollback_serves_the_version_that_is_open_still() -> None:
     library.refresh()
     put(store, {SURFACE: ONE})
     library.refresh()
-    assert library.find(APPLICATION, SURFACE, None) is old
+    assert library.find(APPLICATION, SURFACE, None) == old
+    assert library.residency.loads == 2
 
 
 def test_a_surface_that_the_release_no_longer_has_is_gone_even_for_its_old_digest() -> None:

@@ -34,7 +34,9 @@ NUMERIC = sorted(_options().keys() - OF_TEXT)
 
 
 def test_options_of_numbers_are_known() -> None:
-    known = "cache-size drain max-connections memory metrics-port patience poll port rate strictness threads"
+    known = (
+        "cache-size drain keep-replaced max-connections memory metrics-port patience poll port rate strictness threads"
+    )
     assert [f"--{name}" for name in known.split()] == NUMERIC
 
 
@@ -61,6 +63,7 @@ def test_what_is_no_number_that_it_takes_is_refused_in_one_line_with_those_that_
         ("--poll", "0.01", "86400", ("0.009", "86400.1")),
         ("--patience", "0.01", "86400", ("0", "86401")),
         ("--drain", "0", "600", ("-0.1", "600.5")),
+        ("--keep-replaced", "0", "86400", ("-0.1", "86401")),
         ("--strictness", "0", "1000", ("-0.1", "1001")),
         ("--memory", "1", "1048576GiB", ("0", "1048577GiB")),
         ("--cache-size", "1", "1048576GiB", ("0", "1048577GiB")),
