@@ -91,6 +91,20 @@ def test_a_version_from_before_the_requests_were_compared_is_measured_anew_and_k
     assert len(embedder.asked) == PROBES  # what is carried over is tested, and no more
 
 
+@pytest.mark.parametrize("changed", ["recipe", "lexical_rule", "everyday requests"])
+def test_a_version_that_an_earlier_rule_made_is_built_anew(changed: str) -> None:
+    held = [tool(name) for name in "abcdefghijkl"]
+    now = built(held)
+    calibration = now.manifest.calibration
+    update: dict[str, Any] = {changed: "before-1"}
+    if changed == "everyday requests":
+        update = {"calibration": calibration.model_copy(update={"requests": "before-1"})}
+    before = Artefact(manifest=now.manifest.model_copy(update=update), files=now.files)
+    assert read_manifest(before.manifest.to_bytes()) == before.manifest
+    again = built(held, previous=before)
+    assert before.version != again.version == now.version
+
+
 def test_a_change_that_the_text_does_not_show_makes_a_version_without_embedding() -> None:
     before = built([tool("a", service="one")])
     embedder = Listening()
