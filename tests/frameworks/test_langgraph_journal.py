@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,11 +15,13 @@ from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, interrupt
 
 from surface import ConfigurationError
 from surface.adapters.langchain import DeferredTools
+from surface.adapters.langchain.journal import Journal, is_kept
 from surface.search_tool import DEFAULT_NAME as SEARCH
 from tests.frameworks.langchain_agents import agent_of, call, controller_of, last
 
@@ -209,3 +212,20 @@ async def test_a_second_middleware_in_one_agent_is_refused_in_one_sentence(how: 
     second = Second(controller_of([pay], search_tool=name), surface="desk")
     with pytest.raises(ConfigurationError, match=r"^middleware: one agent takes one DeferredTools"):
         await agent_of([pay], after=[second]).ask(["Done."], how)
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("told", [None, SimpleNamespace(thread_id=None)], ids=["nothing", "no-thread"])
+def test_a_runtime_that_tells_no_thread_has_no_journal_though_somebody_keeps_it(told: Any) -> None:
+    runtime = SimpleNamespace(config={"configurable": {CONFIG_KEY_CHECKPOINTER: InMemorySaver()}}, execution_info=told)
+    assert is_kept(runtime)
+    assert Journal.of(runtime, "call") is None
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("config", [None, {}, {"configurable": {}}])
+def test_a_runtime_without_a_checkpointer_is_kept_by_nobody(config: Any) -> None:
+    thread = SimpleNamespace(thread_id="main", checkpoint_ns="", checkpoint_id="1")
+    runtime = SimpleNamespace(config=config, execution_info=thread)
+    assert not is_kept(runtime)
+    assert Journal.of(runtime, "call") is None

@@ -10,7 +10,15 @@ import pytest
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai import Tool as PydanticAITool
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import (
+    FunctionToolCallEvent,
+    FunctionToolResultEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 
@@ -116,19 +124,24 @@ async def test_a_tool_keeps_its_validator_of_arguments() -> None:
     assert bench.desk.did == ["refund 5 in call-2-0"]
 
 
-@pytest.mark.rule("REP-1", "REP-3")
-async def test_calls_that_are_streamed_node_by_node_cost_no_retries_either() -> None:
-    turns: list[Calls] = [[REFUND], [("nope", {})], [("nope", {})], [REFUND]]
+def streaming(*turns: Calls) -> FunctionModel:
+    """A model that streams these turns, and then that it is done."""
+    left = list(turns)
 
     async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
-        if not turns:
+        if not left:
             yield "Done."
             return
-        for at, (name, args) in enumerate(turns.pop(0)):
+        for at, (name, args) in enumerate(left.pop(0)):
             yield {at: DeltaToolCall(name, json.dumps(args), tool_call_id=f"call-{len(messages)}-{at}")}
 
+    return FunctionModel(stream_function=stream)
+
+
+@pytest.mark.rule("REP-1", "REP-3")
+async def test_calls_that_are_streamed_node_by_node_cost_no_retries_either() -> None:
     bench = Bench(refund)
-    bench.agent.model = FunctionModel(stream_function=stream)
+    bench.agent.model = streaming([REFUND], [("nope", {})], [("nope", {})], [REFUND])
     async with bench.agent.iter("Go on.", deps=bench.desk) as run:
         async for node in run:
             if Agent.is_model_request_node(node) or Agent.is_call_tools_node(node):
@@ -137,3 +150,26 @@ async def test_calls_that_are_streamed_node_by_node_cost_no_retries_either() -> 
                         pass
     assert bench.outcomes == [("refund", "INACTIVE"), (None, "UNKNOWN_TOOL"), (None, "UNKNOWN_TOOL"), ("refund", "ok")]
     assert bench.desk.did == ["refund 5 in call-7-0"]
+
+
+@pytest.mark.rule("MNT-1")
+async def test_what_a_run_streams_tells_of_the_calls_of_a_surface_under_their_own_names() -> None:
+    @tool
+    def note() -> str:
+        """Notes something."""
+        return "noted"
+
+    bench = Bench(refund, made=[note])
+    bench.agent.model = streaming([SEARCH], [REFUND, ("note", {}), ("nope", {})])
+    asked: list[str] = []
+    told: dict[str, str] = {}
+    async with bench.agent.run_stream_events("Go on.", deps=bench.desk) as events:
+        async for event in events:
+            if isinstance(event, FunctionToolCallEvent):
+                asked.append(event.part.tool_name)
+            if isinstance(event, FunctionToolResultEvent):
+                told[event.part.tool_name or ""] = str(event.part.content)
+    assert asked == ["search_tools", "refund", "note", "nope"]
+    assert "SELECTED" in told["search_tools"]
+    assert (told["refund"], told["note"]) == ("refunded 5", "noted")
+    assert "UNKNOWN_TOOL" in told["nope"]
