@@ -14,6 +14,7 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.base import CheckpointTuple, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -229,3 +230,28 @@ def test_a_runtime_without_a_checkpointer_is_kept_by_nobody(config: Any) -> None
     runtime = SimpleNamespace(config=config, execution_info=thread)
     assert not is_kept(runtime)
     assert Journal.of(runtime, "call") is None
+
+
+class TellsNoWrites(InMemorySaver):
+    """A checkpointer that says nothing of pending writes, as one may that has none."""
+
+    def get_tuple(self, config: Any) -> CheckpointTuple | None:
+        found = super().get_tuple(config)
+        return None if found is None else found._replace(pending_writes=None)
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("saver", [InMemorySaver, TellsNoWrites])
+@BOTH
+async def test_a_call_begins_where_a_checkpoint_is_not_stored_yet_or_tells_no_writes(
+    how: str, saver: type[InMemorySaver], *, stored: bool
+) -> None:
+    kept = saver()
+    where: Any = {"configurable": {"thread_id": "main", "checkpoint_ns": "", "checkpoint_id": "none-yet"}}
+    if stored:
+        where = kept.put({"configurable": {"thread_id": "main", "checkpoint_ns": ""}}, empty_checkpoint(), {}, {})
+    journal = Journal(saver=kept, config=where, call_id="call")
+    assert (await journal.abegin() if how == "ainvoke" else journal.begin()) is False
+    told = await journal.abegun() if how == "ainvoke" else journal.begun()
+    assert told is (stored and saver is InMemorySaver)
