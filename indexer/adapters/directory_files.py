@@ -101,6 +101,22 @@ def make_folder(path: Path) -> None:
         sync_folder(folder.parent)
 
 
+def put_right(folder: Path, fresh: Path) -> bool:
+    """Moves each file of `fresh` to its place in `folder`, and returns when the disk has their names.
+
+    False, and nothing is moved, where that is no folder of this user's, or has a folder in the place of a file.
+    """
+    files = list(fresh.iterdir())
+    if folder.is_symlink() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        return False
+    if any(place.is_dir() and not place.is_symlink() for place in (folder / file.name for file in files)):
+        return False
+    for file in files:
+        file.replace(folder / file.name)
+    sync_folder(folder)
+    return True
+
+
 def sync_folder(path: Path) -> None:
     """Returns when the disk has the names in a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

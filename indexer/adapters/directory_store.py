@@ -7,7 +7,8 @@
 
 Rules kept here:
 
-1. Readers take no lock. What they can name is whole: it was written in `staging`, synced, and renamed into place.
+1. Readers take no lock. What they can name is whole: it was written in `staging`, synced, and renamed into place. A
+   damaged version is put right in its place, file by file, so that nobody finds nothing there meanwhile.
 2. Writers of one application take turns under its lock, which the kernel gives back when a process dies. So whatever
    lies in `staging` while the lock is held was left by a dead process, and is swept away.
 3. A version is in place before the ledger names it, and the ledger forgets it before it leaves its place.
@@ -33,6 +34,7 @@ from typing import Any
 from indexer.adapters.directory_files import (
     is_passing,
     make_folder,
+    put_right,
     read,
     remove,
     sync_folder,
@@ -110,10 +112,11 @@ class DirectoryStore:
                 write(fresh / MANIFEST, manifest.to_bytes())
                 sync_folder(fresh)
                 make_folder(target.parent)
-                if os.path.lexists(target):
-                    target.rename(staging / "damaged")
-                fresh.rename(target)
-                sync_folder(target.parent)
+                if not put_right(target, fresh):
+                    if os.path.lexists(target):
+                        target.rename(staging / "damaged")
+                    fresh.rename(target)
+                    sync_folder(target.parent)
             self._replace(ledger, staging)
 
     def load(self, application: str, surface: str, version: str) -> Artefact:
@@ -292,10 +295,10 @@ class DirectoryStore:
         return self._home(application) / "versions" / folder_of("surface", surface) / version
 
 
-def _identity(folder: Path) -> tuple[int, int] | None:
-    """Which folder stands there now; None for none."""
+def _identity(folder: Path) -> frozenset[tuple[str, int]] | None:
+    """Which folder stands there now, with which files; None for none."""
     try:
-        found = folder.lstat()
+        with os.scandir(folder) as found:
+            return frozenset({(".", folder.lstat().st_ino), *((one.name, one.inode()) for one in found)})
     except OSError:
         return None
-    return found.st_ino, found.st_ctime_ns

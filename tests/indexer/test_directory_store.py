@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.adapters import directory_files, directory_store
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.artefact import Artefact
 from indexer.errors import ArtefactError, StoreError
@@ -167,6 +168,69 @@ class TestDirectoryStore(ActivationHints, KeptLedger, ArtefactStoreContract):
         before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
         store.activate(release(one), expected=release(one).id, at=NOW)
         assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
+
+    def test_a_reader_never_misses_a_version_that_is_put_right(
+        self, store: DirectoryStore, twin: DirectoryStore, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, seen = artefact(), list[str]()
+        store.publish(one, at=NOW)
+        (folder_of(root, one) / "vectors.npy").write_bytes(b"")
+        (folder_of(root, one) / "names.json").unlink()
+
+        def looking(move: Callable[..., None]) -> Callable[..., None]:
+            def moved(*places: Path) -> None:
+                move(*places)
+                try:
+                    assert loaded(twin, one).files == one.files
+                    seen.append("whole")
+                except ArtefactError:
+                    seen.append("damaged")
+
+            return moved
+
+        monkeypatch.setattr(os, "rename", looking(os.rename))
+        monkeypatch.setattr(os, "replace", looking(os.replace))
+        store.publish(one, at=NOW)
+        assert seen == sorted(seen)  # damaged, then whole
+        assert set(seen) == {"damaged", "whole"}
+
+    def test_a_version_that_is_put_right_while_it_is_read_is_read_again(
+        self, store: DirectoryStore, twin: DirectoryStore, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one, damaged = artefact(), [True]
+        store.publish(one, at=NOW)
+        (folder_of(root, one) / "vectors.npy").write_bytes(b"")
+
+        def read(path: Path, *, ceiling: int) -> bytes | None:
+            data = directory_files.read(path, ceiling=ceiling)
+            if path.name == "vectors.npy" and damaged:
+                damaged.clear()
+                twin.publish(one, at=NOW)
+            return data
+
+        monkeypatch.setattr(directory_store, "read", read)
+        assert loaded(store, one).files == one.files
+        assert not damaged
+
+    @pytest.mark.parametrize("odd", ["folder in a file's place", "link", "file"])
+    def test_whatever_stands_in_the_place_of_a_version_is_put_right(
+        self, store: DirectoryStore, root: Path, odd: str
+    ) -> None:
+        one, aside = artefact(), root / "aside"
+        store.publish(one, at=NOW)
+        folder = folder_of(root, one)
+        if odd == "folder in a file's place":
+            (folder / "vectors.npy").unlink()
+            (folder / "vectors.npy").mkdir()
+        else:
+            folder.rename(aside)
+            (aside / "vectors.npy").unlink()
+            folder.symlink_to(aside) if odd == "link" else folder.write_bytes(b"")
+        store.publish(one, at=NOW)
+        assert loaded(store, one).files == one.files
+        assert folder.is_dir()
+        assert not folder.is_symlink()
+        assert odd == "folder in a file's place" or not (aside / "vectors.npy").exists()
 
     def test_a_version_moved_to_another_place_is_refused(self, store: DirectoryStore, root: Path) -> None:
         one, other = artefact("a"), artefact("b")
