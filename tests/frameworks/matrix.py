@@ -67,6 +67,7 @@ TABLE = (
         oldest=["pydantic-ai-slim==2.16.0"],
         recovery="pydantic-ai-recovery",
         tests=[
+            "tests/frameworks/test_pydantic_ai_approval_marks.py",
             "tests/frameworks/test_pydantic_ai_approvals.py",
             "tests/frameworks/test_pydantic_ai_arguments.py",
             "tests/frameworks/test_pydantic_ai_attempts.py",

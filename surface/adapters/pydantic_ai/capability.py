@@ -21,14 +21,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from pydantic import ValidationError
-from pydantic_ai import CallToolsNode
+from pydantic_ai import CallToolsNode, UserPromptNode
 from pydantic_ai.capabilities import AbstractCapability, AgentNode
 from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.tools import DeferredToolResults, RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
+from surface.adapters.pydantic_ai.approvals import note_approvals
 from surface.adapters.pydantic_ai.journal import Journal, RunJournal
 from surface.adapters.pydantic_ai.messages import PYDANTIC_AI
 from surface.adapters.pydantic_ai.namesakes import AllTools, beside, refuse_namesakes
@@ -45,7 +46,11 @@ FromRun = str | Callable[[RunContext[Any]], str]
 
 @dataclass(frozen=True, slots=True)
 class DeferredToolset(AbstractToolset[Any]):
-    """The toolset of one surface. Alone it advertises and gates; `DeferredTools` also answers inactive calls."""
+    """The toolset of one surface. Alone it advertises and gates; `DeferredTools` also answers inactive calls.
+
+    Alone it does not see which approvals a run is handed, so an approved call of a tool that may not run twice is
+    answered `INTERRUPTED` unless a journal knows that it had not begun.
+    """
 
     controller: DeferredAgentToolSurface
     surface: FromRun
@@ -170,10 +175,20 @@ class DeferredTools(AbstractCapability[Any]):
         return response
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: AgentNode[Any]) -> AgentNode[Any]:
-        """The same for a response that no model was asked for: one from a cache, or one that a restart found."""
+        """The same for a response that no model was asked for: one from a cache, or one that a restart found.
+
+        Before the first node of a run it notes in the messages which approvals the run was handed.
+        """
         if isinstance(node, CallToolsNode):
             self._take_in(ctx, node.model_response)
+        elif isinstance(node, UserPromptNode) and node.deferred_tool_results is not None:
+            self._note_approvals(ctx, node.deferred_tool_results)
         return node
+
+    def _note_approvals(self, ctx: RunContext[Any], given: DeferredToolResults) -> None:
+        tools = self.toolset.surface_of(ctx).catalog.tools
+        once = {name for name, made in tools.items() if not made.tool.repeatable}
+        note_approvals(ctx.messages, given, run_id=ctx.run_id, tools=once)
 
     def _take_in(self, ctx: RunContext[Any], response: ModelResponse) -> None:
         offered = None if ctx.tool_manager is None else ctx.tool_manager.tools

@@ -32,6 +32,11 @@ class OwnEntry:
     """The toolset to call it through: the outermost, whatever that wraps."""
     tool: ToolsetTool[Any]
 
+    @property
+    def asks(self) -> bool:
+        """Whether pydantic-ai asks for an approval before each call of it."""
+        return self.tool.tool_def.kind == "unapproved"
+
 
 @dataclass(kw_only=True)
 class GatedTool(ToolsetTool[Any]):
@@ -41,6 +46,11 @@ class GatedTool(ToolsetTool[Any]):
     own: OwnEntry | None = None
     """The same tool in its own toolset, where pydantic-ai runs it."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether it is one that needs an approval before each call."""
+        return self.own is not None and self.own.asks
+
 
 def own_toolsets(surface: CheckedSurface) -> list[AbstractToolset[Any]]:
     """The toolsets that a surface's tools come from, each once."""
@@ -48,12 +58,15 @@ def own_toolsets(surface: CheckedSurface) -> list[AbstractToolset[Any]]:
     return list({id(each.toolset): each.toolset for each in handlers if isinstance(each, OwnTool)}.values())
 
 
-def own_entry(own: OwnEntry, *, name: str, gate: AbstractToolset[Any]) -> GatedTool:
+def own_entry(own: OwnEntry, *, name: str, gate: AbstractToolset[Any], unasked: bool = False) -> GatedTool:
     """The tool as its own toolset describes it, called through the gate.
 
     It is the surface that defers it: with `defer_loading` pydantic-ai would hide it again behind a search of its own.
+    `unasked`: its calls come to the gate without an approval, which asks for one where it lets a call through.
     """
     found, described = own.tool, own.tool.tool_def
+    if unasked and own.asks:
+        described = replace(described, kind="function")
     return GatedTool(
         toolset=gate,
         tool_def=replace(described, defer_loading=False) if described.defer_loading else described,

@@ -8,16 +8,17 @@ pydantic-ai's own run in their own toolset.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self, cast
 
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
 from pydantic_ai.messages import InstructionPart, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
+from surface.adapters.pydantic_ai.approvals import approved_by, forget_approval
 from surface.adapters.pydantic_ai.arguments import ANYTHING, as_written
 from surface.adapters.pydantic_ai.journal import ON_PURPOSE, JournaledCall, Outcome, Raised, RunJournal, digest
 from surface.adapters.pydantic_ai.messages import tool_return
@@ -92,7 +93,8 @@ class RunToolset(AbstractToolset[Any]):
         known = [name for name in names if name in turn.names or name in self._run.surface.catalog]
         definitions = self._run.dialect.advertise(self._run.surface.entry(name) for name in known)
         described = {each.name: each for each in definitions}
-        offered = await self._entries(turn.names, ctx, described)
+        began = {call.name for call in left if approved_by(ctx.messages, call.id) not in (None, ctx.run_id)}
+        offered = await self._entries(turn.names, ctx, described, unasked=began)
         search = self._run.surface.search.name
         for name in known:
             if name not in offered:
@@ -112,8 +114,7 @@ class RunToolset(AbstractToolset[Any]):
                 "surface, no tool does through ctx.tool_manager"
             )
         work = partial(self._outcome, turn, gated, call, tool_args, ctx)
-        # Nothing but a journal tells a first approval from a second: whoever approves a call wants it run now.
-        found = call.id in (self._found or ()) and not ctx.tool_call_approved
+        found = self._may_have_run(call, gated, ctx)
         if self._journal is None:
             return _given(await work(restarted=found))
 
@@ -139,6 +140,18 @@ class RunToolset(AbstractToolset[Any]):
             marked=name in catalog.tools and not catalog.tools[name].tool.repeatable,
         )
         return _given(await self._journal.settled(journaled, work, found=found, may_begin=may_begin))
+
+    def _may_have_run(self, call: Call, gated: GatedTool, ctx: RunContext[Any]) -> bool:
+        """Whether a restart found this call, and nothing tells that it had not begun (MNT-9)."""
+        if call.id not in (self._found or ()):
+            return False
+        if ctx.tool_call_approved and self._journal is not None:
+            return False  # the journal knows it
+        # Of the approvals only one that was handed to this run, and to none before it, tells that nothing began.
+        approved = approved_by(ctx.messages, call.id)
+        if ctx.tool_call_approved:
+            return approved is None or approved != ctx.run_id
+        return not gated.asks or approved is not None
 
     async def _outcome(
         self,
@@ -175,8 +188,12 @@ class RunToolset(AbstractToolset[Any]):
 
         async def execute(_: CallContext) -> Passed[Outcome]:
             try:
+                if own.asks and not ctx.tool_call_approved:
+                    raise ApprovalRequired
                 value = await own.home.call_tool(call.name, arguments, ctx, own.tool)
             except tuple(ON_PURPOSE) as raised:
+                if isinstance(raised, ApprovalRequired | CallDeferred):
+                    forget_approval(ctx.messages, call.id)
                 code = next(code for kind, code in ON_PURPOSE.items() if isinstance(raised, kind))
                 return Passed(value=Raised(error=raised), outcome=code)
             return Passed(value=value if isinstance(value, ToolReturn) else ToolReturn(return_value=value))
@@ -196,13 +213,19 @@ class RunToolset(AbstractToolset[Any]):
             return self._opened[1]
 
     async def _entries(
-        self, names: Sequence[str], ctx: RunContext[Any], described: Mapping[str, ToolDefinition]
+        self,
+        names: Sequence[str],
+        ctx: RunContext[Any],
+        described: Mapping[str, ToolDefinition],
+        *,
+        unasked: Collection[str] = (),
     ) -> dict[str, ToolsetTool[Any]]:
+        """`unasked` are tools whose calls come here without pydantic-ai's asking for an approval first."""
         own = await self._own.offer(names, ctx)
         entries: dict[str, ToolsetTool[Any]] = {}
         for name in names:
             if name in own:
-                entries[name] = own_entry(own[name], name=name, gate=self)
+                entries[name] = own_entry(own[name], name=name, gate=self, unasked=name in unasked)
             elif not self._own.owns(name):
                 entries[name] = self._gated(described[name], ctx, entry=name)
         return entries
