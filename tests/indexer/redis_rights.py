@@ -18,7 +18,7 @@ _PAGE = Path(__file__).parents[2] / "docs" / "stores.md"
 
 
 def documented_rights() -> list[list[str]]:
-    """What every user needs, what it had better have too, and what it needs in a cluster."""
+    """What every user needs; what it had better have too, where servers know it, and anywhere; what a cluster asks."""
     block = re.search(r"```\n(\+ping .*?)```", _PAGE.read_text("utf-8"), re.DOTALL)
     assert block is not None
     return [line.partition("#")[0].split() for line in block[1].splitlines()]

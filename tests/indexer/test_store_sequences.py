@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -179,14 +180,14 @@ def s3_url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def redis_urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    with (
-        running(BINARIES["redis-8"], tmp_path_factory.mktemp("redis")) as redis,
-        running(BINARIES["valkey-9"], tmp_path_factory.mktemp("valkey")) as valkey,
-    ):
-        yield {"redis": redis.url, "valkey": valkey.url}
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(running(binary, tmp_path_factory.mktemp(name))).url
+            for name, binary in BINARIES.items()
+        }
 
 
-@pytest.fixture(params=["memory", "directory", "redis", "valkey", "objects"])
+@pytest.fixture(params=["memory", "directory", "objects", *sorted(BINARIES)])
 def fresh(request: pytest.FixtureRequest, memory: Path, redis_urls: dict[str, str]) -> Callable[[], Twins]:
     """Makes two handles to one empty store."""
     number = itertools.count()
