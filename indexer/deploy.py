@@ -1,6 +1,6 @@
 """A catalog becomes what is served: build, publish, verify, rehearse, activate.
 
-    reading      what is active is read, as far as it is sound, and the store is asked whether it could be written
+    reading      what is active is read, as far as it is sound, and the stores are asked whether they could be written
     embedding    texts that have no vector yet
     for each surface in turn:
       building     its index version, unless that is the one that is there already
@@ -84,8 +84,8 @@ def deploy(
         del catalog  # whose schemas weigh more than all that is made of them, where nobody else holds it
         standing = _standing(active, store, documents, application=application, embedder=embedder)
         lacking = {key: rows for key, rows in documents.items() if key not in standing.settled}
-        if not dry_run and lacking:
-            store.prepare(application, size=_least_size(lacking, embedder))
+        if not dry_run:
+            _prepare(application, store, vectors, size=_least_size(lacking, embedder) if lacking else None)
     with counting_words(lacking) as words:
         embedded = embed(
             [document for rows in lacking.values() for document in rows],
@@ -201,6 +201,14 @@ def _standing(
             settled[key] = artefact
         del artefact
     return _Standing(versions=versions, settled=settled, vectors=vectors)
+
+
+def _prepare(application: str, store: ArtefactStore, vectors: VectorStore | None, *, size: int | None) -> None:
+    """Asks those who will have to write whether they could; `size` is None where the store will not."""
+    if size is not None:
+        store.prepare(application, size=size)
+    if vectors is not None:
+        vectors.prepare(application)
 
 
 def _least_size(documents: Mapping[str, Sequence[Document]], embedder: Embedder) -> int:

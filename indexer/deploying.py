@@ -18,7 +18,7 @@ from pathlib import Path
 
 from indexer.adapters.catalog_reader import read_canary_bytes, read_catalog_bytes
 from indexer.adapters.opening import open_store
-from indexer.adapters.patient_store import WAIT_S, PatientStore
+from indexer.adapters.patient_store import WAIT_S, PatientStore, PatientVectors
 from indexer.adapters.vector_cache import VectorFile, usual_place
 from indexer.canaries import read_canaries
 from indexer.catalog_file import Catalog, read_catalog
@@ -57,9 +57,9 @@ def deploy_catalog(
     for replicas that hold none (`indexer.adapters.opening.open_vectors`); `embedder` is the model in
     the package where none is given. `threads` is how many cores embed, all of them by default; an embedder that is
     given keeps to its own. `canaries` is the path of a file of canary queries. `cache` is the
-    file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none. A store
-    that cannot be reached is waited for, up to `wait_s` seconds for each call; 0 is one try. `tell` hears, in a
-    sentence, of what goes wrong and hinders nothing.
+    file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none. Where
+    `store` or `vectors` cannot be reached, they are waited for, up to `wait_s` seconds for each call; 0 is one try.
+    `tell` hears, in a sentence, of what goes wrong and hinders nothing.
 
     Raises what `indexer.deploy.deploy` raises, `CatalogFileError` and `CanaryFileError` where a file cannot be read,
     `CacheFileError` where `cache` is a file of something else, `surface.errors.CatalogError` where a catalog is wrong.
@@ -80,7 +80,7 @@ def deploy_catalog(
             embedder=model,
             store=PatientStore(opened, wait_s=wait_s, tell=tell),
             now=lambda: datetime.now(UTC),
-            vectors=vectors,
+            vectors=PatientVectors(vectors, wait_s=wait_s, tell=tell) if vectors is not None else None,
             cache=remembered,
             canaries=asked,
             rehearse=rehearse,

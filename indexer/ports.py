@@ -29,6 +29,13 @@ class VectorIndex(Protocol):
 class VectorStore(Protocol):
     """Keeps the vectors of index versions outside the replicas that search them."""
 
+    def prepare(self, application: str) -> None:
+        """Raises `indexer.errors.StoreError` where nothing could be uploaded now, as far as that can be known.
+
+        Asked before work that takes minutes. It changes nothing.
+        """
+        ...
+
     def index_of(self, manifest: IndexManifest, vectors: NDArray[np.float32]) -> VectorIndex:
         """The index of a verified version, uploaded where it is not complete there; it does not hold `vectors`.
 

@@ -1,4 +1,4 @@
-"""A store around another one that waits for it while it is away.
+"""Stores around others that wait for them while they are away.
 
     tries    at once, then after 0.5, 1, 2, 4 and from then on every 5 seconds
     budget   `WAIT_S` for each call, counted from the end of its first try, however long that took
@@ -13,16 +13,18 @@ Rules kept here:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential
 
-from indexer.artefact import Artefact
+from indexer.artefact import Artefact, IndexManifest
 from indexer.errors import StoreUnavailableError
 from indexer.ledger import Activation, Ledger, Pruning
-from indexer.ports import ArtefactStore
+from indexer.ports import ArtefactStore, VectorIndex, VectorStore
 from indexer.release import Release
 
 WAIT_S: Final = 120.0
@@ -40,8 +42,7 @@ class PatientStore:
     ) -> None:
         """`wait_s`: how long a call waits for the store, in seconds; 0 is one try. `tell` hears that it waits."""
         self._store = store
-        self._wait_s = wait_s
-        self._tell = tell
+        self._waiting = _Waiting(wait_s, tell)
 
     def applications(self) -> tuple[str, ...]:
         """See the port."""
@@ -90,7 +91,44 @@ class PatientStore:
         """See the port."""
         self._store.wait_for_change(timeout_s)
 
-    def _waiting(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
+
+class PatientVectors:
+    """Implements `indexer.ports.VectorStore` likewise; an upload that is made again goes on where it stopped."""
+
+    def __init__(
+        self, vectors: VectorStore, *, wait_s: float = WAIT_S, tell: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """As for `PatientStore`."""
+        self._vectors = vectors
+        self._waiting = _Waiting(wait_s, tell)
+
+    def prepare(self, application: str) -> None:
+        """See the port."""
+        self._waiting(self._vectors.prepare, application)
+
+    def index_of(self, manifest: IndexManifest, vectors: NDArray[np.float32]) -> VectorIndex:
+        """See the port; a search of the index does not wait."""
+        return self._waiting(self._vectors.index_of, manifest, vectors)
+
+    def upload(self, manifest: IndexManifest, vectors: NDArray[np.float32]) -> None:
+        """See the port."""
+        self._waiting(self._vectors.upload, manifest, vectors)
+
+    def prune(
+        self, application: str, *, kept: Callable[[], Collection[tuple[str, str]]]
+    ) -> tuple[tuple[str, str], ...]:
+        """See the port."""
+        return self._waiting(self._vectors.prune, application, kept=kept)
+
+
+class _Waiting:
+    """Makes a call, again and again where a store is away."""
+
+    def __init__(self, wait_s: float, tell: Callable[[str], None]) -> None:
+        self._wait_s = wait_s
+        self._tell = tell
+
+    def __call__(self, call: Callable[..., T], *arguments: Any, **named: Any) -> T:
         # Tenacity's objects know each other in a circle. That they are not given the call keeps the store, and its open
         # connections, out of it.
         for attempt in _tries(self._wait_s, self._tell):

@@ -100,7 +100,7 @@ class RedisWaits:
     connect_s: float = 5.0
     answer_s: float = 10.0
     tries: int = 3
-    """More tries, after the first one, of what was not answered."""
+    """More tries, after the first one, where a connection was refused or lost; in a cluster also without an answer."""
     replica_s: float = 5.0
     """For a replica to confirm what was written; less than `answer_s`."""
 
@@ -222,9 +222,11 @@ def _connected(place: RedisPlace, waits: RedisWaits) -> Client:
     }
     if place.tls:
         options |= {"ssl": True, **dict(place.tls_files)}
-    retry = Retry(ExponentialWithJitterBackoff(base=0.1, cap=1.0), waits.tries)
-    if place.cluster:
-        return RedisCluster(host=place.host, port=place.port, retry=retry, **options)
+    backoff = ExponentialWithJitterBackoff(base=0.1, cap=1.0)
+    if place.cluster:  # of which another server may have the key by the next try
+        return RedisCluster(host=place.host, port=place.port, retry=Retry(backoff, waits.tries), **options)
+    # Not where nobody answered in time: the client would try again, and each try would try to connect so often.
+    retry = Retry(backoff, waits.tries, supported_errors=(refusals.ConnectionError,))
     return redis.Redis(host=place.host, port=place.port, db=place.database, retry=retry, **options)
 
 

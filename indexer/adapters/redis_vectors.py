@@ -13,7 +13,9 @@ Rules kept here:
    back as they went in; on a primary with a replica, only when one has them too.
 4. Every answer says how many rows the set had. One that lost some, or was removed, is no answer but an error.
 5. A search does not wait: a second for an answer, and none while the server does not answer (`quick_link.py`).
-6. A prune takes nothing from under an upload: whoever wants a version says so before it counts, and a prune removes
+6. Vectors are added without CAS, which would look for neighbours beside the server's main thread: Redis 8.2 cannot load
+   an append-only file again that holds such a command, neither its own nor a replica's.
+7. A prune takes nothing from under an upload: whoever wants a version says so before it counts, and a prune removes
    only what nobody has wanted since before it asked which versions are kept. What it has removed, the next upload
    writes again.
 
@@ -25,7 +27,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import numpy as np
@@ -43,6 +45,8 @@ from indexer.progress import Progress, silent
 SEARCH_WAITS: Final = RedisWaits(connect_s=0.5, answer_s=1.0, tries=0)
 """A search is answered by words instead; who uploads has more patience."""
 _LOT: Final = 64
+_AT_ONCE: Final = 8
+"""Vectors that a server is given together: it looks for the neighbours of each before it does anything else."""
 _TURN_MS: Final = 15_000
 _LOOK_S: Final = 0.1
 _SAMPLES: Final = 8
@@ -76,6 +80,12 @@ class RedisVectors:
         """
         self.upload(manifest, vectors)
         return RedisVectorIndex(self._quick, self._key(manifest), tools=manifest.tools, dimension=manifest.dimension)
+
+    def prepare(self, application: str) -> None:
+        """Raises `StoreError` where the server does not answer or knows no vector sets; of a cluster one is asked."""
+        key = f"{self._patient.place.namespace}:{{{application}}}:none"
+        with self._patient.node(key) as node:
+            _asked(self.name, node, "VCARD", key)
 
     def upload(self, manifest: IndexManifest, vectors: NDArray[np.float32], *, progress: Progress = silent) -> None:
         """Returns when every row is there; `vectors` are unit vectors, shape (tools, dimension), already verified.
@@ -183,12 +193,13 @@ class RedisVectors:
             return np.fromiter(map(int, rows), dtype=np.int64, count=len(rows))
 
     def _add(self, key: str, vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> None:
-        with self._patient.node(key) as node, node.pipeline(transaction=False) as pipeline:
-            for row in rows:
-                # CAS looks for neighbours beside the main thread, so that searches of other versions go on.
-                data = np.ascontiguousarray(vectors[row], dtype="<f4").tobytes()
-                pipeline.execute_command("VADD", key, "FP32", data, int(row), "CAS", "NOQUANT")  # type: ignore[no-untyped-call]
-            pipeline.execute()
+        with self._patient.node(key) as node:
+            for at in range(0, len(rows), _AT_ONCE):
+                with node.pipeline(transaction=False) as pipeline:
+                    for row in rows[at : at + _AT_ONCE]:
+                        data = np.ascontiguousarray(vectors[row], dtype="<f4").tobytes()
+                        pipeline.execute_command("VADD", key, "FP32", data, int(row), "NOQUANT")  # type: ignore[no-untyped-call]
+                    pipeline.execute()
 
     def _settle(self, key: str) -> None:
         wait_s = self._patient.waits.replica_s
@@ -219,11 +230,8 @@ class RedisVectors:
         try:
             yield extend
         finally:
-            try:
-                with self._patient.node(turn) as node:
-                    node.eval(_ONLY_MINE, 1, turn, mine)
-            except StoreError:
-                pass  # it ends by itself
+            with suppress(StoreError), self._patient.node(turn) as node:  # it ends by itself
+                node.eval(_ONLY_MINE, 1, turn, mine)
 
 
 class RedisVectorIndex:

@@ -1,4 +1,5 @@
-"""A process under whose deploys the store is away for thirty seconds, each deploy with the waits it has in production.
+"""A process under whose deploys the store is away for thirty seconds, or the place of their vectors, with the waits of
+production.
 
     python -m tests.faults.long_outages FOLDER
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Literal, NoReturn
 
-from indexer.adapters.opening import open_store
+from indexer.adapters.opening import open_store, open_vectors
 from indexer.adapters.patient_store import WAIT_S
 from indexer.deploying import deploy_catalog
 from indexer.errors import StoreUnavailableError
@@ -40,7 +41,8 @@ KEPT = ("--appendonly", "yes", "--appendfsync", "always")
 class Outage:
     """One store that goes away under one deploy."""
 
-    store: Literal["redis", "s3"]
+    store: Literal["redis", "s3", "vectors"]
+    """The last is a Redis that keeps the vectors, beside a directory for the store."""
     how: Literal["hangs", "dies"]
     at: str
     """The stage at whose beginning it goes."""
@@ -56,6 +58,11 @@ OUTAGES = (
     Outage(store="redis", how="dies", at="publishing"),
     Outage(store="redis", how="dies", at="activating"),
     Outage(store="redis", how="dies", at="publishing", wait_s=0),
+    Outage(store="vectors", how="hangs", at="reading"),
+    Outage(store="vectors", how="hangs", at="uploading"),
+    Outage(store="vectors", how="hangs", at="uploading", wait_s=0),
+    Outage(store="vectors", how="dies", at="uploading"),
+    Outage(store="vectors", how="dies", at="uploading", wait_s=0),
     Outage(store="s3", how="hangs", at="publishing"),
     Outage(store="s3", how="hangs", at="activating"),
 )
@@ -129,14 +136,19 @@ def told(outage: Outage, folder: Path) -> Mapping[str, Any]:
                 struck.append(stage)
                 server.strike()
 
-        deploy = partial(deploy_catalog, store=server.url, embedder=EMBEDDER, cache=folder / "cache.sqlite3")
+        elsewhere = outage.store == "vectors"
+        store = str(folder / "store") if elsewhere else server.url
+        vectors = open_vectors(server.url) if elsewhere else None
+        deploy = partial(
+            deploy_catalog, store=store, vectors=vectors, embedder=EMBEDDER, cache=folder / "cache.sqlite3"
+        )
         deploy(OLD)
         try:
             ended = deploy(NEW, wait_s=outage.wait_s, progress=progress, tell=said.append).deploy
         except StoreUnavailableError:
             ended = None
         server.wait()
-        left = health_seen(open_store(server.url))
+        left = health_seen(open_store(store))
         again = deploy(NEW)
         return {
             "outage": asdict(outage),
@@ -145,7 +157,7 @@ def told(outage: Outage, folder: Path) -> Mapping[str, Any]:
             "ended": ended,
             "left": left,
             "unchanged": again.unchanged,
-            "after": health_seen(open_store(server.url)),
+            "after": health_seen(open_store(store)),
         }
 
 

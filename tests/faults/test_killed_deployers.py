@@ -91,7 +91,7 @@ def test_the_same_holds_where_the_store_is_of_objects_behind_s3(
     check(deaths(kind, memory, bucket), places)
 
 
-def test_a_store_that_is_away_for_thirty_seconds_is_waited_for_and_what_it_serves_is_one_release(
+def test_a_store_or_a_place_of_vectors_that_is_away_for_thirty_seconds_is_waited_for_and_what_it_serves_is_one_release(
     outages: subprocess.Popen[str],
 ) -> None:
     said, problems = outages.communicate(timeout=200)

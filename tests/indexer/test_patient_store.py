@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import count, pairwise
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tenacity import RetryCallState, Retrying
 
-from indexer.adapters.patient_store import BETWEEN, WAIT_S, GivingUp, PatientStore
+from indexer.adapters.faiss_index import FaissVectorIndex
+from indexer.adapters.patient_store import BETWEEN, WAIT_S, GivingUp, PatientStore, PatientVectors
+from indexer.artefact import IndexManifest
 from indexer.errors import ActivationConflictError, StoreError, StoreUnavailableError
 from indexer.memory_store import MemoryStore
+from indexer.ports import VectorIndex
 from indexer.release import Release
 from indexer.releases import make_active
 from tests.indexer.samples import NOW, artefact, release
@@ -94,3 +99,48 @@ def test_no_patience_is_one_try() -> None:
     with pytest.raises(StoreUnavailableError, match="no answer"):
         PatientStore(store, wait_s=0).activate(release(one), expected=None, at=NOW)
     assert store.left == 4
+
+
+class LeavingVectors:
+    """Fails to answer every first time it is asked something."""
+
+    def __init__(self) -> None:
+        self.asked = list[str]()
+
+    def _answer(self, question: str) -> None:
+        self.asked.append(question)
+        if self.asked.count(question) == 1:
+            raise StoreUnavailableError("no answer")
+
+    def prepare(self, application: str) -> None:
+        self._answer(f"prepare {application}")
+
+    def upload(self, manifest: IndexManifest, vectors: NDArray[np.float32]) -> None:
+        self._answer(f"upload {manifest.surface} {len(vectors)}")
+
+    def index_of(self, manifest: IndexManifest, vectors: NDArray[np.float32]) -> VectorIndex:
+        self._answer(f"index_of {manifest.surface}")
+        return FaissVectorIndex(vectors)
+
+    def prune(
+        self, application: str, *, kept: Callable[[], Collection[tuple[str, str]]]
+    ) -> tuple[tuple[str, str], ...]:
+        self._answer(f"prune {application}")
+        return tuple(kept())
+
+
+def test_the_place_of_vectors_is_waited_for_whatever_it_is_asked() -> None:
+    away, said, rows = LeavingVectors(), list[str](), np.eye(2, dtype=np.float32)
+    vectors, manifest = PatientVectors(away, tell=said.append), artefact().manifest
+    vectors.prepare("app")
+    vectors.upload(manifest, rows)
+    assert vectors.index_of(manifest, rows).search(rows[1:], 1)[1].tolist() == [[1]]
+    assert vectors.prune("app", kept=lambda: [("reader", "1")]) == (("reader", "1"),)
+    assert away.asked == [
+        question
+        for one in ("prepare app", "upload reader 2", "index_of reader", "prune app")
+        for question in 2 * (one,)
+    ]
+    assert said == ["no answer; waiting for it, up to 120 s"] * 4
+    with pytest.raises(StoreUnavailableError):
+        PatientVectors(LeavingVectors(), wait_s=0).prepare("app")

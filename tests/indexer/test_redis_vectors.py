@@ -6,9 +6,10 @@ import itertools
 import signal
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +17,18 @@ import redis
 from numpy.typing import NDArray
 
 from indexer.adapters.faiss_index import FaissVectorIndex
-from indexer.adapters.redis_link import read_redis_url
+from indexer.adapters.redis_link import RedisWaits, read_redis_url
 from indexer.adapters.redis_vectors import SEARCH_WAITS, RedisVectorIndex, RedisVectors
 from indexer.artefact import IndexManifest
+from indexer.deploying import deploy_catalog
 from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
+from indexer.memory_store import MemoryStore
+from models.hashing import HashingEmbedder
 from tests.contracts.vector_index_contract import Build, VectorIndexContract, unit
 from tests.indexer.looking import nobody_goes_on_looking  # noqa: F401 - a fixture of this module
 from tests.indexer.redis_cluster import PARTIAL, running_cluster, until
 from tests.indexer.redis_server import BINARIES, RedisServer, running
-from tests.indexer.samples import artefact
+from tests.indexer.samples import artefact, catalog, tool
 
 NUMBERS = itertools.count()
 
@@ -258,6 +262,116 @@ def test_a_server_that_hangs_holds_up_one_search_and_no_other_and_answers_again_
         assert time.monotonic() - began < SEARCH_WAITS.answer_s
         server.stop(signal.SIGCONT)
         until(lambda: all(answers(index, rows[:1]) for index in versions))
+
+
+@pytest.mark.parametrize("who", ["the server", "its replica"])
+def test_who_keeps_vectors_in_an_append_only_file_has_them_again_after_a_kill(who: str, tmp_path: Path) -> None:
+    """A real file of a real server: one that holds a command which blocks ends a Redis 8.2 that begins."""
+    rows, binary = unit(200, 16), BINARIES["redis-8"]
+    kept = ("--appendonly", "yes", "--appendfsync", "always")
+    homes = [tmp_path / "server", tmp_path / "replica"]
+    for home in homes:
+        home.mkdir()
+    with (
+        running(binary, homes[0], *kept, "--repl-diskless-sync-delay", "0") as server,
+        running(binary, homes[1], *kept, "--replicaof", f"127.0.0.1 {server.port}") as replica,
+    ):
+        with redis.Redis(port=replica.port) as client:
+            until(lambda: client.info("replication")["master_link_status"] == "up")
+        manifest = manifest_of(rows)
+        RedisVectors(read_redis_url(server.url)).upload(manifest, rows)
+        killed, home = (server, homes[0]) if who == "the server" else (replica, homes[1])
+        killed.stop()
+        with running(binary, home, *kept) as again, redis.Redis(port=again.port) as client:
+            assert client.execute_command("VCARD", key_of(manifest)) == 200
+            index = RedisVectors(read_redis_url(again.url)).index_of(manifest, rows)
+            assert index.search(rows[7:8], 1)[1].tolist() == [[7]]
+
+
+WAITS = RedisWaits(connect_s=1.0, answer_s=1.0)
+"""With the tries that a deploy has."""
+
+
+class Counting(HashingEmbedder):
+    """Says how many texts it was given."""
+
+    def __init__(self) -> None:
+        super().__init__(dimension=16)
+        self.texts = 0
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts += len(texts)
+        return super().embed_documents(texts)
+
+
+@pytest.mark.parametrize("moment", ["before it is known", "once it is known", "while vectors are uploaded"])
+def test_an_upload_waits_once_for_a_server_that_hangs(moment: str, tmp_path: Path) -> None:
+    rows = unit(300, 16)
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        vectors, manifest, began = RedisVectors(read_redis_url(server.url), waits=WAITS), manifest_of(rows), [0.0]
+
+        def hang(stage: str = "uploading", done: int = 128, total: int = 300) -> None:
+            if done == 128:
+                server.stop(signal.SIGSTOP)
+                began[0] = time.monotonic()
+
+        if moment == "once it is known":
+            vectors.upload(manifest_of(rows), rows)
+        if moment != "while vectors are uploaded":
+            hang()
+        with pytest.raises(StoreUnavailableError, match=r"redis://127.0.0.1:\d+: cannot be reached now"):
+            vectors.upload(manifest, rows, progress=hang)
+        # Each of the client's tries had its own four tries to connect: sixteen answers were waited for.
+        assert time.monotonic() - began[0] < 8 * WAITS.answer_s
+        server.stop(signal.SIGCONT)
+        assert vectors.index_of(manifest_of(rows), rows).search(rows[:1], 1)[1].tolist() == [[0]]
+
+
+def test_a_deploy_whose_vectors_have_a_server_that_hangs_ends_before_it_embeds_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    store, embedder, said = MemoryStore(), Counting(), list[str]()
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        vectors = RedisVectors(read_redis_url(server.url), waits=WAITS)
+        ways: dict[str, Any] = {"store": store, "vectors": vectors, "embedder": embedder, "remember": False}
+        server.stop(signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailableError):
+            deploy_catalog(catalog(reader=[tool("a")]), wait_s=0, tell=said.append, **ways)
+        assert time.monotonic() - began < 8 * WAITS.answer_s
+        assert (embedder.texts, store.active("app"), said) == (0, None, [])
+        server.stop(signal.SIGCONT)
+        assert deploy_catalog(catalog(reader=[tool("a")]), **ways).embedded == 1
+
+
+def test_a_deploy_waits_for_the_server_of_its_vectors_and_says_so(tmp_path: Path) -> None:
+    said = list[str]()
+    with running(BINARIES["redis-8"], tmp_path) as server:
+
+        def come_back(line: str) -> None:
+            said.append(line)
+            server.stop(signal.SIGCONT)
+
+        def progress(stage: str, done: int, total: int) -> None:
+            if stage == "uploading" and not done:
+                server.stop(signal.SIGSTOP)
+
+        vectors = RedisVectors(read_redis_url(server.url), waits=WAITS)
+        store = MemoryStore()
+        done = deploy_catalog(
+            catalog(reader=[tool("a"), tool("b")]),
+            store=store,
+            vectors=vectors,
+            embedder=Counting(),
+            remember=False,
+            progress=progress,
+            tell=come_back,
+        )
+        assert [line.rpartition("; ")[2] for line in said] == ["waiting for it, up to 120 s"]
+        (surface,) = done.surfaces
+        manifest = store.load("app", "reader", surface.version).manifest
+        with redis.Redis(port=server.port) as client:
+            assert client.execute_command("VCARD", key_of(manifest)) == 2
 
 
 def test_the_other_servers_of_a_cluster_answer_while_one_hangs_until_its_replica_has_taken_over(
