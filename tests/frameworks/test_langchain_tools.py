@@ -340,7 +340,7 @@ def test_hints_of_mcp_tools_say_what_a_restart_may_repeat() -> None:
     assert langchain_tool(listed).repeatable is False
 
 
-@pytest.mark.parametrize("wrong", [lambda: None, 5, object()])
+@pytest.mark.parametrize("wrong", [lambda: None, 5, object(), "the_name_of_a_tool"])
 def test_what_is_no_tool_is_refused_in_one_sentence(wrong: Callable[..., Any]) -> None:
     with pytest.raises(ConfigurationError, match="langchain_tool: needs a BaseTool or a function"):
         langchain_tool(wrong)

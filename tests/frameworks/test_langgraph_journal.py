@@ -255,3 +255,36 @@ async def test_a_call_begins_where_a_checkpoint_is_not_stored_yet_or_tells_no_wr
     assert (await journal.abegin() if how == "ainvoke" else journal.begin()) is False
     told = await journal.abegun() if how == "ainvoke" else journal.begun()
     assert told is (stored and saver is InMemorySaver)
+
+
+def _stored(saver: InMemorySaver, *messages: Any, behind: Any = None) -> Any:
+    """One more checkpoint with these messages; its config."""
+    where: Any = behind or {"configurable": {"thread_id": "main", "checkpoint_ns": ""}}
+    state: Any = {**empty_checkpoint(), "channel_values": {"messages": list(messages)}}
+    state["channel_versions"] = versions = {"messages": state["id"]}
+    return saver.put(where, state, {}, versions)
+
+
+def _open() -> AIMessage:
+    """A turn that leaves the call open."""
+    return AIMessage("", tool_calls=[{"name": "pay", "args": {}, "id": "call"}])
+
+
+@pytest.mark.rule("MNT-9")
+async def test_what_had_begun_is_known_from_a_checkpoint_that_is_not_stored_yet() -> None:
+    saver = InMemorySaver()
+    Journal(saver=saver, config=_stored(saver, _open()), call_id="call").begin()
+    later: Any = {"configurable": {"thread_id": "main", "checkpoint_ns": "", "checkpoint_id": "none-yet"}}
+    assert Journal(saver=saver, config=later, call_id="call").begun()
+    assert not Journal(saver=saver, config=later, call_id="another").begun()
+
+
+@pytest.mark.rule("MNT-9")
+async def test_what_a_later_turn_began_under_an_id_has_not_begun_where_a_thread_goes_on_from_an_earlier_one() -> None:
+    saver = InMemorySaver()
+    earlier = _stored(saver, _open())
+    answered = _stored(saver, _open(), ToolMessage("paid", tool_call_id="call"), behind=earlier)
+    later = _stored(saver, _open(), ToolMessage("paid", tool_call_id="call"), _open(), behind=answered)
+    Journal(saver=saver, config=later, call_id="call").begin()
+    assert Journal(saver=saver, config=later, call_id="call").begun()
+    assert not Journal(saver=saver, config=earlier, call_id="call").begun()

@@ -148,7 +148,7 @@ class Journal:
         for _ in range(_LOOKED_BACK):
             if found is None:
                 break
-            noted.update(task for task, channel, _ in found.pending_writes or () if channel in (_BEGUN, _SUSPENDED))
+            noted.update(task for task, _, _ in found.pending_writes or ())
             was_open = _was_open(self.call_id, found)
             if was_open or _messages(found) is None:
                 oldest = found.config
