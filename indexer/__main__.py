@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from toolsurface import importing
+from toolsurface import Importing
 
-with importing("python -m indexer"):
+with Importing("python -m indexer"):
     from indexer.commands.deploy import DEPLOY
     from indexer.commands.import_files import IMPORT
     from indexer.commands.inspect import INSPECT

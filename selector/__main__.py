@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from toolsurface import importing
+from toolsurface import Importing
 
-with importing("python -m selector"):
+with Importing("python -m selector"):
     from selector.commands.evaluate import EVALUATE
     from selector.commands.key import KEY
     from selector.commands.lint import LINT

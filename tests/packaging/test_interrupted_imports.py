@@ -50,9 +50,9 @@ def test_ctrl_c_while_a_command_is_imported_ends_it_with_130_in_one_line(
 def test_ctrl_c_that_somebody_else_handles_is_left_to_them() -> None:
     code = (
         "import signal\n"
-        "from toolsurface import importing\n"
+        "from toolsurface import Importing\n"
         "signal.signal(signal.SIGINT, lambda *_: print('theirs'))\n"
-        "with importing('toolsurface'):\n"
+        "with Importing('toolsurface'):\n"
         "    signal.raise_signal(signal.SIGINT)\n"
         "print('went on')\n"
     )
@@ -63,10 +63,25 @@ def test_ctrl_c_that_somebody_else_handles_is_left_to_them() -> None:
 def test_once_imports_are_done_ctrl_c_is_what_it_was() -> None:
     code = (
         "import signal\n"
-        "from toolsurface import importing\n"
-        "with importing('toolsurface'):\n"
+        "from toolsurface import Importing\n"
+        "with Importing('toolsurface'):\n"
         "    pass\n"
         "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == "True\n"
+
+
+def test_in_a_thread_where_no_ctrl_c_arrives_nothing_is_changed() -> None:
+    code = (
+        "import signal, threading\n"
+        "from toolsurface import Importing\n"
+        "def work():\n"
+        "    with Importing('toolsurface'):\n"
+        "        print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+        "thread = threading.Thread(target=work)\n"
+        "thread.start()\n"
+        "thread.join()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (ended.stdout, ended.stderr) == ("True\n", "")
