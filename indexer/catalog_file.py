@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -45,6 +44,8 @@ class _FileModel(BaseModel):
 class CatalogTool(_FileModel):
     """One tool, as its author wrote it. Nobody writes to its schema: its digest is made once."""
 
+    __slots__ = ("_digest",)  # no field, so a copy that is changed has none, and every tool's dictionary stays small
+
     name: StrictStr
     description: StrictStr
     input_schema: dict[str, Any]
@@ -52,12 +53,16 @@ class CatalogTool(_FileModel):
     annotations: dict[str, Any] | None = None
     """Kept for people and other programs; ranking does not read them."""
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """CAT-4. Raises TypeError, ValueError or RecursionError where the tool is nothing that JSON can hold."""
-        return tool_digest(
-            name=self.name, description=self.description, input_schema=self.input_schema, service=self.service
-        )
+        made: str | None = getattr(self, "_digest", None)
+        if made is None:
+            made = tool_digest(
+                name=self.name, description=self.description, input_schema=self.input_schema, service=self.service
+            )
+            object.__setattr__(self, "_digest", made)
+        return made
 
 
 class SurfaceCatalog(_FileModel):

@@ -7,6 +7,7 @@ the occurrences and what they score, memory is that of some words at a time, wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,8 @@ def words_of(documents: Sequence[Document]) -> LexicalArrays:
     alphabetic = sorted(range(len(counted.vocabulary)), key=counted.vocabulary.__getitem__)
     position = np.empty(len(alphabetic), dtype=np.uint32)
     position[alphabetic] = np.arange(len(alphabetic))
-    words = position[np.frombuffer(counted.words, dtype=np.uint32)]
+    words = np.frombuffer(counted.words, dtype=np.uint32)
+    words[:] = position[words]  # in its place: of a large catalog it is what weighs most here
     ends = np.frombuffer(counted.ends, dtype=np.int64)
     scales = np.frombuffer(counted.scales(), dtype=np.float64)
     rows, impacts = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.float64)]
@@ -46,9 +48,15 @@ def words_of(documents: Sequence[Document]) -> LexicalArrays:
         tools=tools,
         words=tuple(counted.vocabulary[at] for at in alphabetic),
         starts=np.concatenate(([0], np.cumsum(holding))),
-        rows=np.concatenate(rows),
-        impacts=np.concatenate(impacts),
+        rows=_joined(rows),
+        impacts=_joined(impacts),
     )
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    whole = np.concatenate(parts)
+    parts.clear()  # the next ones are joined in the room of these
+    return whole
 
 
 def _spans(occurring: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -140,6 +140,22 @@ def test_what_no_digest_can_be_made_of_is_refused_by_its_field(field: str, value
     assert [(fault.partition(": ")[0], told in fault) for fault in found] == [("reader/a", True), ("reader/odd", True)]
 
 
+def test_the_digest_of_a_tool_is_made_once_and_is_not_that_of_a_copy_that_was_changed() -> None:
+    one = read_catalog(catalog_json(tool_json("a"))).catalog.surfaces["reader"].tools[0]
+    assert one.digest is one.digest
+    assert one.model_copy().digest == one.digest
+    changed = one.model_copy(update={"description": "Does another thing."})
+    assert (
+        changed.digest
+        == read_catalog(catalog_json(tool_json("a", description="Does another thing.")))
+        .catalog.surfaces["reader"]
+        .tools[0]
+        .digest
+    )
+    assert changed.digest != one.digest
+    assert one.model_dump().keys() == {"name", "description", "input_schema", "service", "annotations"}
+
+
 def test_the_collector_is_left_alone_while_a_catalog_is_read_and_as_it_was_after() -> None:
     for set_to in (gc.enable, gc.disable):
         set_to()
