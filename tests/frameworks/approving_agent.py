@@ -28,6 +28,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
+from pydantic_graph import End
 
 from surface import Surface, create_deferred_agent_tool_surface
 from surface.adapters.pydantic_ai import PYDANTIC_AI, DeferredTools, catalog_tools
@@ -72,7 +73,9 @@ async def live(folder: Path, act: str, checkpoint: Checkpoint, *, inline: bool) 
     given = DeferredToolResults(approvals={CALL: True}) if act == "approve" else None
     prompt = "Wire it." if act == "ask" else None
     async with agent.iter(prompt, message_history=history, deferred_tool_results=given) as run:
-        async for _ in run:
+        node = run.next_node
+        while not isinstance(node, End):
+            node = await run.next(node)
             stored.write_bytes(ModelMessagesTypeAdapter.dump_json(run.all_messages()))
     assert run.result is not None
     output = run.result.output

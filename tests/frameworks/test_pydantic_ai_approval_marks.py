@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import RunContext, Tool
+from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_graph import End
 
+from surface import ConfigurationError
 from surface.adapters.pydantic_ai import catalog_tools
 from surface.adapters.pydantic_ai.approvals import MARK
 from tests.frameworks.approving_agent import CALL
@@ -107,7 +109,9 @@ class Wires:
             async with bench.agent.iter(
                 prompt, deps=bench.desk, message_history=history, deferred_tool_results=given
             ) as run:
-                async for _ in run:
+                node = run.next_node
+                while not isinstance(node, End):
+                    node = await run.next(node)
                     self.stored = ModelMessagesTypeAdapter.dump_json(run.all_messages())
         except KilledError:
             self.dies = False
@@ -243,3 +247,14 @@ async def test_only_a_journal_lets_a_found_call_run_that_a_handler_in_the_run_ap
     result = await wires.run()
     assert ("INTERRUPTED" in str(returns(result)[-1].content)) == (journal is None)
     assert wires.ran == ([] if journal is None else ["a"])
+
+
+async def test_where_no_hook_sees_an_approval_the_run_ends_and_says_how_to_drive_it() -> None:
+    wires = Wires()
+    asked = await wires.run([SEARCH], [("wire", {})])
+    bench = Bench(made=catalog_tools(wires._tool("wire")), output_type=OUTPUT)
+    alone = Agent(bench.agent.model, deps_type=Desk, toolsets=[bench.deferred.toolset], output_type=OUTPUT)
+    given = DeferredToolResults(approvals={"call-1-0": True})
+    with pytest.raises(ConfigurationError, match=r"^wire: nothing tells whether this approved call had begun"):
+        await alone.run(message_history=asked.all_messages(), deferred_tool_results=given, deps=bench.desk)
+    assert wires.ran == []

@@ -32,7 +32,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from surface.adapters.pydantic_ai.approvals import note_approvals
 from surface.adapters.pydantic_ai.journal import Journal, RunJournal
 from surface.adapters.pydantic_ai.messages import PYDANTIC_AI
-from surface.adapters.pydantic_ai.namesakes import AllTools, beside, refuse_namesakes
+from surface.adapters.pydantic_ai.namesakes import AllTools, beside, gates_in, refuse_namesakes
 from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, OwnToolsets, Replaced, entered, standing
 from surface.adapters.pydantic_ai.run import RunToolset
 from surface.controller import DeferredAgentToolSurface, require_controller
@@ -48,8 +48,8 @@ FromRun = str | Callable[[RunContext[Any]], str]
 class DeferredToolset(AbstractToolset[Any]):
     """The toolset of one surface. Alone it advertises and gates; `DeferredTools` also answers inactive calls.
 
-    Alone it does not see which approvals a run is handed, so an approved call of a tool that may not run twice is
-    answered `INTERRUPTED` unless a journal knows that it had not begun.
+    Alone it does not see which approvals a run is handed, so an approved call of a tool that may not run twice ends the
+    run with a ConfigurationError unless a journal knows whether it had begun.
     """
 
     controller: DeferredAgentToolSurface
@@ -179,6 +179,9 @@ class DeferredTools(AbstractCapability[Any]):
 
         Before the first node of a run it notes in the messages which approvals the run was handed.
         """
+        if isinstance(node, UserPromptNode):
+            for gate in [] if ctx.tool_manager is None else gates_in(ctx.tool_manager.toolset):
+                gate.sees_approvals = True
         if isinstance(node, CallToolsNode):
             self._take_in(ctx, node.model_response)
         elif isinstance(node, UserPromptNode) and node.deferred_tool_results is not None:

@@ -27,7 +27,7 @@ class AllTools(WrapperToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """What a step offers; raises ConfigurationError where a tool cannot stand beside the surface."""
-        gates = _gates(self.wrapped)
+        gates = gates_in(self.wrapped)
         if len(gates) > 1:
             raise ConfigurationError(
                 "capabilities: one agent takes one DeferredTools; put all tools on one surface, or give each "
@@ -71,7 +71,8 @@ def _refuse_native_search(surface: CheckedSurface, offered: Mapping[str, Toolset
         )
 
 
-def _gates(toolset: AbstractToolset[Any]) -> list[RunToolset]:
+def gates_in(toolset: AbstractToolset[Any]) -> list[RunToolset]:
+    """The surfaces of one run among its tools."""
     found: list[AbstractToolset[Any]] = []
     toolset.apply(found.append)
     return [each for each in found if isinstance(each, RunToolset)]
@@ -82,7 +83,7 @@ def _others(toolset: AbstractToolset[Any]) -> Iterator[AbstractToolset[Any]]:
     if isinstance(toolset, CombinedToolset):
         for each in toolset.toolsets:
             yield from _others(each)
-    elif isinstance(toolset, WrapperToolset) and _gates(toolset):
+    elif isinstance(toolset, WrapperToolset) and gates_in(toolset):
         yield from _others(toolset.wrapped)
     elif not isinstance(toolset, RunToolset):
         yield toolset

@@ -26,7 +26,7 @@ from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, GatedTool, OwnEnt
 from surface.adapters.pydantic_ai.reading import Reading, RunMessages, number_of
 from surface.call import CallAnswer, CallContext, settle
 from surface.call import Outcome as Code
-from surface.errors import TranscriptError
+from surface.errors import ConfigurationError, TranscriptError
 from surface.execution import Passed
 from surface.mounted_run import MountedRun
 from surface.prepared_step import PreparedStep
@@ -47,6 +47,8 @@ class RunToolset(AbstractToolset[Any]):
         self._prepared: tuple[int, PreparedStep] | None = None
         self._opened: tuple[Reading, Turn] | None = None
         self._opening = asyncio.Lock()
+        self.sees_approvals = False
+        """Whether the approvals that the run was handed are noted in its messages."""
 
     @property
     def id(self) -> str:
@@ -118,8 +120,6 @@ class RunToolset(AbstractToolset[Any]):
         if self._journal is None:
             return _given(await work(restarted=found))
 
-        catalog = self._run.surface.catalog
-
         async def may_begin() -> bool:
             fence = turn.calls.executor.fence
             context = CallContext(
@@ -137,9 +137,13 @@ class RunToolset(AbstractToolset[Any]):
             number=number_of(ctx.messages, call.id),
             arguments=digest(call.arguments),
             approval=digest([ctx.tool_call_metadata, tool_args]) if ctx.tool_call_approved else None,
-            marked=name in catalog.tools and not catalog.tools[name].tool.repeatable,
+            marked=name in self._run.surface.catalog and not self._repeatable(name),
         )
         return _given(await self._journal.settled(journaled, work, found=found, may_begin=may_begin))
+
+    def _repeatable(self, name: str) -> bool:
+        made = self._run.surface.catalog.tools.get(name)
+        return made is not None and made.tool.repeatable
 
     def _may_have_run(self, call: Call, gated: GatedTool, ctx: RunContext[Any]) -> bool:
         """Whether a restart found this call, and nothing tells that it had not begun (MNT-9)."""
@@ -150,6 +154,12 @@ class RunToolset(AbstractToolset[Any]):
         # Of the approvals only one that was handed to this run, and to none before it, tells that nothing began.
         approved = approved_by(ctx.messages, call.id)
         if ctx.tool_call_approved:
+            if approved is None and not self.sees_approvals and not self._repeatable(call.name):
+                raise ConfigurationError(
+                    f"{call.name}: nothing tells whether this approved call had begun, because no hook of "
+                    "DeferredTools ran; drive the run by agent.run or by node = await run.next(node), or "
+                    "give DeferredTools a journal"
+                )
             return approved is None or approved != ctx.run_id
         return not gated.asks or approved is not None
 
