@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from indexer.errors import IndexerError
@@ -13,6 +13,7 @@ from indexer.release import Release
 from indexer.report import failure_json, told
 from indexer.table import short
 from surface.adapters.command_line import CommandFailedError, WrongUseError, print_json
+from surface.adapters.termination import EndingSignals
 
 
 class SwitchedError(CommandFailedError):
@@ -36,6 +37,7 @@ class Attempt:
 
     def __init__(self) -> None:
         self._asked: Callable[[], Standing] = lambda: Standing(switched=False)
+        self._signals = EndingSignals()
 
     def begins(self, store: ArtefactStore, release: Release, before: Ledger) -> None:
         """From now on the release may become active, in the place of the one that is in the ledger `before`."""
@@ -53,14 +55,13 @@ class Attempt:
 
         self._asked = ask
 
-    @contextmanager
-    def accounted_for(self, *, as_json: bool) -> Iterator[None]:
-        """Around all that a command does, its output included.
+    def accounted_for(self, work: Callable[[], None], *, as_json: bool) -> None:
+        """Does all that a command does, its output included. Once that has ended, no signal changes its exit code.
 
         Tells as JSON what failed, and raises `SwitchedError` in the place of whatever was raised after the switch.
         """
         try:
-            yield
+            self._signals.heard_in(work)
         except WrongUseError:
             raise  # before anything was begun, and told to a person alone
         except BaseException as error:  # also what nobody foresaw: its exit code is a promise too
@@ -74,7 +75,7 @@ class Attempt:
 
     def _standing(self) -> Standing:
         try:
-            return self._asked()
+            return self._signals.heard_in(self._asked)  # a store that is away may take long to ask
         except (IndexerError, KeyboardInterrupt):
             return Standing(switched=None)
 

@@ -24,7 +24,6 @@ from models.adapters.model_arguments import add_model
 from models.adapters.onnx import usable_cores
 from models.errors import ModelError
 from surface.adapters.command_line import DONE, Command, WrongUseError, print_json, say
-from surface.adapters.termination import terminable
 from surface.errors import CatalogError
 
 FAILURES = (CatalogError, IndexerError, ModelError)
@@ -63,41 +62,44 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.no_cache and arguments.cache is not None:
         raise WrongUseError("--no-cache, --cache: one or the other")
-    started = time.monotonic()
     attempt = Attempt()
-    with terminable(), attempt.accounted_for(as_json=arguments.json):
-        read = _read(arguments)
-        left_out = LeftOut(refused=read.refused, refused_tools=read.refused_tools)
-        catalog = [read.catalog]
-        del read
-        for line in refusal_lines(left_out):
-            say(line)
-        store, vectors = store_of(arguments, there=False), vectors_of(arguments)
-        embedder = chosen_embedder(
-            arguments.model, threads=arguments.threads or usable_cores(), download=arguments.model_download
-        )
-        with shown_progress() as progress:
-            result = deploy_catalog(
-                catalog.pop(),  # which lets the deploy let go of it
-                store=store,
-                vectors=vectors,
-                embedder=embedder,
-                canaries=arguments.canaries,
-                cache=arguments.cache,
-                remember=not arguments.no_cache,
-                dry_run=arguments.dry_run,
-                threads=arguments.threads,
-                wait_s=arguments.wait,
-                progress=progress,
-                tell=say,
-                switching=partial(attempt.begins, store),
-            )
-        elapsed = time.monotonic() - started
-        if arguments.json:
-            print_json(deploy_json(result, left_out, seconds=elapsed))
-        else:
-            print("\n".join(deploy_lines(result, left_out, seconds=elapsed)), flush=True)
+    attempt.accounted_for(partial(_deploy, arguments, attempt), as_json=arguments.json)
     return DONE
+
+
+def _deploy(arguments: argparse.Namespace, attempt: Attempt) -> None:
+    started = time.monotonic()
+    read = _read(arguments)
+    left_out = LeftOut(refused=read.refused, refused_tools=read.refused_tools)
+    catalog = [read.catalog]
+    del read
+    for line in refusal_lines(left_out):
+        say(line)
+    store, vectors = store_of(arguments, there=False), vectors_of(arguments)
+    embedder = chosen_embedder(
+        arguments.model, threads=arguments.threads or usable_cores(), download=arguments.model_download
+    )
+    with shown_progress() as progress:
+        result = deploy_catalog(
+            catalog.pop(),  # which lets the deploy let go of it
+            store=store,
+            vectors=vectors,
+            embedder=embedder,
+            canaries=arguments.canaries,
+            cache=arguments.cache,
+            remember=not arguments.no_cache,
+            dry_run=arguments.dry_run,
+            threads=arguments.threads,
+            wait_s=arguments.wait,
+            progress=progress,
+            tell=say,
+            switching=partial(attempt.begins, store),
+        )
+    elapsed = time.monotonic() - started
+    if arguments.json:
+        print_json(deploy_json(result, left_out, seconds=elapsed))
+    else:
+        print("\n".join(deploy_lines(result, left_out, seconds=elapsed)), flush=True)
 
 
 def _read(arguments: argparse.Namespace) -> ReadCatalog:

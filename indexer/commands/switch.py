@@ -24,7 +24,6 @@ from indexer.release import Release
 from indexer.releases import SHORTEST_PREFIX, Switched, kept_release, previous_release, switch
 from indexer.table import short
 from surface.adapters.command_line import DONE, Command, print_json
-from surface.adapters.termination import terminable
 
 _FAILURES = (IndexerError,)
 _EXIT_CODES = {ActivationConflictError: LOST_THE_RACE, SwitchedError: SWITCHED}
@@ -54,7 +53,8 @@ def _rollback(arguments: argparse.Namespace) -> int:
 
 def _switch(arguments: argparse.Namespace, choose: Callable[[Ledger], Release]) -> int:
     attempt = Attempt()
-    with terminable(), attempt.accounted_for(as_json=arguments.json):
+
+    def switches() -> None:
         store, vectors = store_of(arguments), vectors_of(arguments)
         application = application_of(arguments, store)
         ledger = store.ledger(application)
@@ -62,6 +62,8 @@ def _switch(arguments: argparse.Namespace, choose: Callable[[Ledger], Release]) 
         begins = partial(attempt.begins, store)
         switched = switch(store, ledger, release, now=now, vectors=vectors, switching=begins)
         _tell(application, switched, as_json=arguments.json)
+
+    attempt.accounted_for(switches, as_json=arguments.json)
     return DONE
 
 

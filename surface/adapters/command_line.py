@@ -16,12 +16,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NoReturn
 
 from surface._version import __version__
-from surface.adapters.termination import TerminatedError, interrupted_later
+from surface.adapters.termination import TerminatedError, interrupted_later, restored
 
 GROUP = "toolsurface.commands"
 DONE, FAILED, WRONG_USE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -84,14 +85,19 @@ def print_json(value: Any) -> None:
 
 
 def run(commands: Sequence[Command], prog: str, argv: Sequence[str] | None = None) -> int:
-    """Runs one of a part's own commands: ``python -m <part>``."""
-    return _run({command.name: command for command in commands}, prog, sys.argv[1:] if argv is None else argv)
+    """Runs one of a part's own commands: ``python -m <part>``.
+
+    Without `argv` the command is this process's own, which ends with it: its exit code stands, whatever signal comes.
+    """
+    with restored() if argv is not None else nullcontext():
+        return _run({command.name: command for command in commands}, prog, sys.argv[1:] if argv is None else argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs whichever installed subcommand is asked for: ``toolsurface``."""
+    """Runs whichever installed subcommand is asked for: ``toolsurface``. `argv` as for `run`."""
     try:
-        return _main(list(sys.argv[1:] if argv is None else argv))
+        with restored() if argv is not None else nullcontext():
+            return _main(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
         # Also while a part is being imported, which takes a second.
         say("toolsurface: interrupted")

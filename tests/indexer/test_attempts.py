@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from indexer.memory_store import MemoryStore
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress
 from surface.adapters.command_line import run
+from surface.adapters.termination import restored
 from tests.indexer.samples import EMBEDDER, NOW, artefact, catalog_json, release, tool_json
 
 OLD, NEW, OTHER = artefact("old"), artefact("new"), artefact("other")
@@ -34,9 +36,10 @@ FULL = """
 import sys
 from indexer.commands import deploy
 from surface.adapters.command_line import run
+from surface.adapters.termination import restored
 from tests.indexer.samples import EMBEDDER
 deploy.chosen_embedder = lambda *_, **__: EMBEDDER
-sys.exit(run((deploy.DEPLOY,), "toolsurface", sys.argv[1:]))
+sys.exit(run((deploy.DEPLOY,), "toolsurface"))
 """
 
 
@@ -57,8 +60,8 @@ def end(store: ArtefactStore, error: BaseException, capsys: pytest.CaptureFixtur
     attempt = Attempt()
     if begun:
         attempt.begins(store, release(NEW), serving(OLD).ledger("app"))
-    with pytest.raises(BaseException) as caught, attempt.accounted_for(as_json=True):  # noqa: PT011 - which one it is, is the question
-        fail()
+    with restored(), pytest.raises(BaseException) as caught:  # noqa: PT011 - which one it is, is the question
+        attempt.accounted_for(fail, as_json=True)
     told = json.loads(capsys.readouterr().out)
     return (caught.value is error, told["switched"], told["active"], str(caught.value))
 
@@ -194,6 +197,26 @@ def test_ctrl_c_and_sigterm_at_any_stage_say_what_is_active(
     assert ("is active nevertheless" in said.err) == (code == 5)
 
 
+class Struck(StringIO):
+    """An output in which Ctrl-C and SIGTERM come with whatever is written."""
+
+    def write(self, text: str) -> int:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        return super().write(text)
+
+
+def test_further_signals_while_the_last_words_are_said_change_nothing(
+    catalogs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = Struck()
+    monkeypatch.setattr(sys, "stdout", output)
+    assert run((deploy_command.DEPLOY,), "toolsurface", arguments(catalogs[1])) == 5
+    told = json.loads(output.getvalue())
+    assert (told["reason"], told["switched"], active_deploy(catalogs)) == ("interrupted", True, "d2")
+    assert capsys.readouterr().err.endswith("is active nevertheless\n")
+
+
 @pytest.mark.parametrize("place", ["full", "closed"])
 def test_an_output_that_cannot_be_written_hides_no_release(catalogs: list[Path], place: str) -> None:
     command = [sys.executable, "-P", "-c", FULL, *arguments(catalogs[1])]
@@ -214,3 +237,76 @@ def test_an_output_that_cannot_be_written_hides_no_release(catalogs: list[Path],
     assert process.stderr.count("toolsurface deploy: ") == 1
     assert "Traceback" not in process.stderr
     assert active_deploy(catalogs) == "d2"
+
+
+# The same and rollback, held at one place after the last line until standard input ends.
+HELD = """
+import atexit, os, sys
+from indexer.commands import deploy, switch
+from surface.adapters import command_line
+from tests.indexer.samples import EMBEDDER
+deploy.chosen_embedder = lambda *_, **__: EMBEDDER
+
+class Last:
+    def __init__(self):
+        self.held, self.say, self.wait = 0, os.write, os.read
+    def hold(self, *_):
+        self.held += 1
+        if self.held == 1:
+            self.say(2, b"held\\n")
+            self.wait(0, 1)
+    __del__ = hold
+
+last, place = Last(), sys.argv.pop(1)
+if place == "told":
+    told = command_line.print_json
+    deploy.print_json = switch.print_json = lambda value: (told(value), last.hold())
+elif place == "flushing":
+    flushed = command_line._flushed
+    command_line._flushed = lambda: (last.hold(), flushed())
+elif place == "leaving":
+    atexit.register(last.hold)
+code = command_line.run((deploy.DEPLOY, switch.ROLLBACK), "toolsurface")
+if place == "returned":
+    last.hold()
+elif place == "finalizing":
+    import numpy
+    numpy.held = last
+sys.exit(code)
+"""
+
+
+def held(place: str, *argv: str, how: signal.Signals) -> tuple[int, Any, str]:
+    """The exit code, the result and the last words of a command that gets a signal once its result is there."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-P", "-c", HELD, place, *argv]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        result = json.loads(process.stdout.readline())
+        assert "held\n" in iter(process.stderr.readline, "")
+        process.send_signal(how)
+        _, words = process.communicate(timeout=120)
+    return process.returncode, result, words
+
+
+@pytest.mark.parametrize("place", ["told", "flushing", "returned", "leaving", "finalizing"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_last_line_of_a_switch_leaves_its_exit_code(
+    catalogs: list[Path], how: signal.Signals, place: str
+) -> None:
+    code, result, words = held(place, *arguments(catalogs[1]), how=how)
+    assert result["outcome"] == "activated"
+    assert (code, words) == ((5, words) if place == "told" else (0, ""))
+    assert ("is active nevertheless" in words) == (place == "told")
+    assert active_deploy(catalogs) == "d2"
+
+
+@pytest.mark.parametrize("place", ["told", "returned"])
+def test_a_signal_after_the_last_line_of_a_rollback_leaves_its_exit_code(catalogs: list[Path], place: str) -> None:
+    deploy_catalog(catalogs[1], store=catalogs[0].parent / "store", embedder=EMBEDDER, remember=False)
+    store = str(catalogs[0].parent / "store")
+    code, result, _ = held(place, "rollback", "--store", store, "--json", how=signal.SIGTERM)
+    assert (code, result["outcome"]) == (5 if place == "told" else 0, "activated")
+    assert active_deploy(catalogs) == "d1"
