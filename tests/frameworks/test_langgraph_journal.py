@@ -259,8 +259,13 @@ async def test_a_call_begins_where_a_checkpoint_is_not_stored_yet_or_tells_no_wr
 
 def _stored(saver: InMemorySaver, *messages: Any, behind: Any = None) -> Any:
     """One more checkpoint with these messages; its config."""
+    return _kept(saver, list(messages), behind=behind)
+
+
+def _kept(saver: InMemorySaver, value: Any, *, behind: Any = None) -> Any:
+    """One more checkpoint with this in its channel of messages; its config."""
     where: Any = behind or {"configurable": {"thread_id": "main", "checkpoint_ns": ""}}
-    state: Any = {**empty_checkpoint(), "channel_values": {"messages": list(messages)}}
+    state: Any = {**empty_checkpoint(), "channel_values": {"messages": value}}
     state["channel_versions"] = versions = {"messages": state["id"]}
     return saver.put(where, state, {}, versions)
 
@@ -288,3 +293,52 @@ async def test_what_a_later_turn_began_under_an_id_has_not_begun_where_a_thread_
     Journal(saver=saver, config=later, call_id="call").begin()
     assert Journal(saver=saver, config=later, call_id="call").begun()
     assert not Journal(saver=saver, config=earlier, call_id="call").begun()
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("alone", [True, False], ids=["a-message", "a-list"])
+@pytest.mark.parametrize("value", [None, {"kept": "differences"}])
+async def test_where_messages_are_kept_as_differences_an_open_call_is_as_old_as_the_write_of_its_turn(
+    value: Any, *, alone: bool
+) -> None:
+    saver = InMemorySaver()
+    earlier = _kept(saver, value)
+    Journal(saver=saver, config=earlier, call_id="call").begin()  # of an earlier turn, which gave its call the same id
+    asked = _kept(saver, value, behind=earlier)
+    saver.put_writes(asked, [("messages", _open() if alone else [_open()])], "model")
+    now = _kept(saver, value, behind=asked)
+    # Where else the turn may stand says nothing of when it was written.
+    saver.put_writes(now, [("kept_elsewhere", _open())], "tools")
+    journal = Journal(saver=saver, config=now, call_id="call")
+    assert not journal.begun()
+    saver.put_writes(asked, [("toolsurface_begun", "another worker")], journal._note_id("toolsurface_begun", 0))
+    assert journal.begun()
+
+
+class SameIds(AgentMiddleware[Any, Any, Any]):
+    """Gives every call one id, as some models do from turn to turn."""
+
+    def after_model(self, state: Any, runtime: Any) -> dict[str, Any]:
+        message = state["messages"][-1]
+        calls = [{**each, "id": "same"} for each in message.tool_calls]
+        return {"messages": [message.model_copy(update={"tool_calls": calls})]}
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("create", [create_agent, create_deep_agent])
+@BOTH
+async def test_a_call_runs_though_one_of_the_same_id_began_in_an_earlier_turn(
+    how: str, create: Callable[..., Any]
+) -> None:
+    ran: list[str] = []
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    agent = agent_of([pay], before=[SameIds()], always_on=["pay"], create=create, checkpointer=InMemorySaver())
+    messages = await agent.ask([[call("pay")], [call("pay")], "Done."], how)
+    assert [each.text for each in messages if isinstance(each, ToolMessage)] == ["paid", "paid"]
+    assert ran == ["pay", "pay"]
