@@ -79,6 +79,7 @@ TABLE = (
             "tests/frameworks/test_pydantic_ai_messages.py",
             "tests/frameworks/test_pydantic_ai_hooks.py",
             "tests/frameworks/test_pydantic_ai_namesakes.py",
+            "tests/frameworks/test_pydantic_ai_numbers.py",
             "tests/frameworks/test_pydantic_ai_reading.py",
             "tests/frameworks/test_pydantic_ai_records.py",
             "tests/frameworks/test_pydantic_ai_recovery.py",

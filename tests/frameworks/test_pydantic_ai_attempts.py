@@ -25,7 +25,7 @@ from pydantic_ai.tools import DeferredToolResults
 from surface import ConfigurationError, Surface, create_deferred_agent_tool_surface, tool
 from surface.adapters.pydantic_ai import PYDANTIC_AI, DeferredTools, catalog_tools
 from surface.call import CallContext
-from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Calls, Desk, close_account, refund, returns
+from tests.frameworks.pydantic_ai_bench import SEARCH, Bench, Calls, Desk, close_account, refund, returns, said_at
 from tests.frameworks.test_pydantic_ai_journal import OUTPUT, KilledError, Table
 
 
@@ -36,8 +36,8 @@ def counting_anew(bench: Bench, *turns: Calls) -> Bench:
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         if not left:
             return ModelResponse(parts=[TextPart("Done.")])
-        calls = enumerate(left.pop(0))
-        return ModelResponse(parts=[ToolCallPart(name, args, tool_call_id=f"call_{at}") for at, (name, args) in calls])
+        parts = [ToolCallPart(name, args, tool_call_id=f"call_{at}") for at, (name, args) in enumerate(left.pop(0))]
+        return ModelResponse(parts=parts, timestamp=said_at(len(turns) - len(left)))
 
     bench.agent.model = FunctionModel(answer)
     return bench

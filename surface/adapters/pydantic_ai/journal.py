@@ -1,8 +1,8 @@
 """What a journal remembers of a run's calls (MNT-9): which of them began before, and what became of each.
 
 A record is tied to its call: its name holds the run id, the call id, which of the run's calls of this id it is, and the
-attempt; the call id, the tool and a digest of the arguments stand in it. An answer is read back from its record the
-first time too, so a replay gives what the first life gave.
+attempt; the call id, the tool, a digest of the arguments and when the model wrote the call stand in it. An answer is
+read back from its record the first time too, so a replay gives what the first life gave.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ class JournaledCall:
     tool: str
     number: int
     """Which of the run's calls of this id it is, from 1: some models give every turn the same ids."""
+    written_at: str
+    """When the model wrote it. A history that was cut may number a later call as an earlier one was."""
     arguments: str = field(repr=False)
     """The digest of what the model wrote."""
     approval: str | None = field(repr=False)
@@ -111,6 +113,21 @@ class RunJournal:
     ) -> tuple[Mapping[str, Any], bool]:
         """The record of one attempt, and whether it was made now."""
         name = f"{self.run_id}:{call.id}:{call.number}.{attempt}"
+        record, made = await self._recorded(call, name, work, found=found)
+        if record.get("written_at") != call.written_at:
+            # The record is another call's, or the messages are no longer those of the first life: nobody can tell.
+            record, made = await self._recorded(call, f"{name}:{call.written_at}", work, found=True)
+        if (record["tool"], record["arguments"]) != (call.tool, call.arguments):
+            raise ConfigurationError(
+                f"journal: the record of call {call.id} is of another tool or of other arguments; let a replay get the "
+                "answers that the model gave first, and let no two runs have one run id"
+            )
+        return record, made
+
+    async def _recorded(
+        self, call: JournaledCall, name: str, work: Callable[..., Awaitable[Outcome]], *, found: bool
+    ) -> tuple[Mapping[str, Any], bool]:
+        """The record of this name, of whichever call of this id it is, and whether it was made now."""
         made: list[str] = []
         with ExitStack() as first:
             # A durable engine finds its records again by the order in which they began: one call begins at a time.
@@ -122,16 +139,12 @@ class RunJournal:
                 first.close()
                 outcome = await work(restarted=found or began)
                 tie = {"call": call.id, "tool": call.tool, "arguments": call.arguments, "approval": call.approval}
-                made.append(json.dumps({**tie, **_written(outcome, call.tool, call.id)}))
+                written = _written(outcome, call.tool, call.id)
+                made.append(json.dumps({**tie, "written_at": call.written_at, **written}))
                 return made[0]
 
             record = _parsed(await self.journal(f"toolsurface.call:{name}", recorded))
         _tied(record["call"], call.id)
-        if (record["tool"], record["arguments"]) != (call.tool, call.arguments):
-            raise ConfigurationError(
-                f"journal: the record of call {call.id} is of another tool or of other arguments; let a replay get the "
-                "answers that the model gave first, and let no two runs have one run id"
-            )
         return record, bool(made)
 
     async def _begins(self, name: str, call_id: str) -> bool:

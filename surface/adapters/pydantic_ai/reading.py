@@ -7,7 +7,7 @@ was edited in place, has everything read anew. Nothing here outlives the run, an
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
@@ -90,12 +90,31 @@ class RunMessages:
         return list(PYDANTIC_AI.answer(answers))
 
 
-def number_of(messages: Sequence[ModelMessage], call_id: str) -> int:
-    """Which of the calls of this id the last one is, from 1."""
-    return sum(
-        isinstance(message, ModelResponse) and any(call.tool_call_id == call_id for call in message.tool_calls)
-        for message in messages
-    )
+class CallNumbers:
+    """Which of the run's calls of one id each is, from 1; a call that a history processor dropped still counts."""
+
+    def __init__(self) -> None:
+        self._given: dict[str, dict[tuple[int, str], int]] = {}
+
+    def number(self, messages: Sequence[ModelMessage], call_id: str, *, step: int) -> int:
+        """The number of the last call of this id, the same as often as this step asks."""
+        given = self._given.setdefault(call_id, {})
+        turn = (step, written_at(messages, call_id))
+        if turn not in given:
+            shown = sum(1 for _ in _holding(messages, call_id))
+            given[turn] = max(shown, 1 + max(given.values(), default=0))
+        return given[turn]
+
+
+def written_at(messages: Sequence[ModelMessage], call_id: str) -> str:
+    """When the model wrote the last call of this id, as text: what tells it from a later one, in whatever is left."""
+    return next((message.timestamp.isoformat() for message in _holding(reversed(messages), call_id)), "")
+
+
+def _holding(messages: Iterable[ModelMessage], call_id: str) -> Iterator[ModelResponse]:
+    for message in messages:
+        if isinstance(message, ModelResponse) and any(call.tool_call_id == call_id for call in message.tool_calls):
+            yield message
 
 
 def _content(message: Any) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ from surface.adapters.pydantic_ai.arguments import ANYTHING, as_written
 from surface.adapters.pydantic_ai.journal import ON_PURPOSE, JournaledCall, Outcome, Raised, RunJournal, digest
 from surface.adapters.pydantic_ai.messages import tool_return
 from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, GatedTool, OwnEntry, OwnToolsets, own_entry
-from surface.adapters.pydantic_ai.reading import Reading, RunMessages, number_of
+from surface.adapters.pydantic_ai.reading import CallNumbers, Reading, RunMessages, written_at
 from surface.call import CallAnswer, CallContext, settle
 from surface.call import Outcome as Code
 from surface.errors import ConfigurationError, TranscriptError
@@ -43,6 +43,7 @@ class RunToolset(AbstractToolset[Any]):
         self._run = replace(run, dialect=self._messages)
         self._own = own
         self._journal = journal
+        self._numbers = CallNumbers()
         self._found: set[str] | None = None
         self._prepared: tuple[int, PreparedStep] | None = None
         self._opened: tuple[Reading, Turn] | None = None
@@ -134,7 +135,8 @@ class RunToolset(AbstractToolset[Any]):
         journaled = JournaledCall(
             id=call.id,
             tool=name,
-            number=number_of(ctx.messages, call.id),
+            number=self._numbers.number(ctx.messages, call.id, step=ctx.run_step),
+            written_at=written_at(ctx.messages, call.id),
             arguments=digest(call.arguments),
             approval=digest([ctx.tool_call_metadata, tool_args]) if ctx.tool_call_approved else None,
             marked=name in self._run.surface.catalog and not self._repeatable(name),
