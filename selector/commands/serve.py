@@ -18,6 +18,7 @@ from selector.adapters.http_api import build_app
 from selector.adapters.http_server import MOST_CONNECTIONS, address, bind, serve
 from selector.adapters.logs import FORMATS, log_to_stderr
 from selector.adapters.metrics import Metrics
+from selector.adapters.native_memory import give_back_large
 from selector.adapters.routes import console
 from selector.adapters.routes.console import console_routes
 from selector.adapters.routes.explaining import explaining_routes
@@ -86,6 +87,7 @@ def _configure_serve(parser: argparse.ArgumentParser) -> None:
 
 def _serve(arguments: argparse.Namespace) -> None:
     log_to_stderr(arguments.log_format)
+    give_back_large()
     store, vectors = store_of(arguments, followed=True), vectors_of(arguments)
     chosen = chosen_cache(arguments)
     admittance = admittance_of(arguments, every=arguments.poll)
