@@ -9,6 +9,7 @@ from typing import Any
 from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from surface import DeferredAgentToolSurface, Service, Surface, Tool, create_deferred_agent_tool_surface
@@ -124,3 +125,12 @@ def last(messages: Sequence[Any]) -> ToolMessage:
 def calls_of(messages: Sequence[Any]) -> list[str]:
     """The names that the model called, in order."""
     return [each["name"] for message in messages if isinstance(message, AIMessage) for each in message.tool_calls]
+
+
+def prune(saver: InMemorySaver) -> None:
+    """Deletes all but the newest checkpoint, as a job may that keeps a store small."""
+    kept = saver.storage["main"][""]
+    newest = max(kept)
+    for each in [each for each in kept if each != newest]:
+        del kept[each]
+        saver.writes.pop(("main", "", each), None)

@@ -149,7 +149,7 @@ class Channels(InMemorySaver):
         super().put_writes(config, writes, task_id, task_path)
 
 
-@pytest.mark.parametrize(("read_only", "notes"), [(True, 0), (False, 1)])
+@pytest.mark.parametrize(("read_only", "notes"), [(True, 0), (False, 2)])
 @BOTH
 async def test_only_what_may_not_run_twice_is_noted_when_it_begins(how: str, *, read_only: bool, notes: int) -> None:
     till, saver = Till(), Channels()

@@ -24,7 +24,7 @@ from surface import ConfigurationError
 from surface.adapters.langchain import DeferredTools
 from surface.adapters.langchain.journal import Journal, is_kept
 from surface.search_tool import DEFAULT_NAME as SEARCH
-from tests.frameworks.langchain_agents import agent_of, call, controller_of, last
+from tests.frameworks.langchain_agents import agent_of, call, controller_of, last, prune
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 MAIN: dict[str, Any] = {"configurable": {"thread_id": "main"}}
@@ -122,15 +122,40 @@ def _edits_twice_as_model(graph: Any) -> dict[str, Any]:
     return MAIN
 
 
+def _edits_very_often(graph: Any) -> dict[str, Any]:
+    for _ in range(101):
+        graph.update_state(MAIN, {"messages": []}, as_node="model")
+    return MAIN
+
+
 def _forks(graph: Any) -> dict[str, Any]:
     return dict(graph.get_state(MAIN).config)
 
 
+def _loses_the_newest(graph: Any) -> dict[str, Any]:
+    """As a store does that fails over to a copy which lags behind: the turn is in the pending writes of its parent."""
+    saver = graph.checkpointer
+    newest = max(saver.storage["main"][""])
+    del saver.storage["main"][""][newest]
+    saver.writes.pop(("main", "", newest), None)
+    return MAIN
+
+
+def _edits_and_prunes(graph: Any) -> dict[str, Any]:
+    graph.update_state(MAIN, {"messages": []}, as_node="model")
+    prune(graph.checkpointer)
+    return MAIN
+
+
+EVERY = [_nothing, _edits, _edits_twice_as_model, _edits_very_often, _forks, _loses_the_newest]
+CHANGES: list[Any] = [(create, between) for create in (create_agent, create_deep_agent) for between in EVERY]
+
+
 @pytest.mark.rule("MNT-9")
-@pytest.mark.parametrize("between", [_nothing, _edits, _edits_twice_as_model, _forks])
-@pytest.mark.parametrize("create", [create_agent, create_deep_agent])
+# A graph of deepagents stores differences alone, so one whose older checkpoints are pruned has lost its messages.
+@pytest.mark.parametrize(("create", "between"), [*CHANGES, (create_agent, _edits_and_prunes)])
 @BOTH
-async def test_a_call_that_had_begun_is_known_behind_a_fork_and_an_edit_of_the_state(
+async def test_a_call_that_had_begun_is_known_behind_whatever_is_done_to_the_state_and_its_checkpoints(
     how: str, create: Callable[..., Any], between: Callable[[Any], dict[str, Any]]
 ) -> None:
     ran: list[str] = []
@@ -150,6 +175,71 @@ async def test_a_call_that_had_begun_is_known_behind_a_fork_and_an_edit_of_the_s
     later.model.turns.append("Done.")
     assert "INTERRUPTED" in last(await later.move(None, how, config=between(later.graph))).text
     assert ran == ["pay"]
+
+
+@pytest.mark.rule("MNT-9")
+@BOTH
+async def test_a_call_that_only_waited_runs_where_all_but_the_newest_checkpoint_are_pruned(how: str) -> None:
+    ran: list[str] = []
+    saver = InMemorySaver()
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    def worker() -> Any:
+        approval = HumanInTheLoopMiddleware(interrupt_on={"pay": True})
+        return agent_of([pay], before=[approval], always_on=["pay"], checkpointer=saver)
+
+    await worker().ask([[call("pay")]], how, durability="sync")
+    prune(saver)
+    later = worker()
+    later.model.turns.append("Done.")
+    assert last(await later.move(Command(resume={"decisions": [{"type": "approve"}]}), how)).text == "paid"
+    assert ran == ["pay"]
+
+
+@pytest.mark.rule("MNT-9")
+@BOTH
+async def test_a_sub_agent_that_keeps_no_checkpoints_runs_its_calls_below_one_that_does(how: str) -> None:
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        return "paid"
+
+    inner = agent_of([pay], always_on=["pay"], checkpointer=False)
+    inner.model.turns.extend([[call("pay")], "It is paid."])
+
+    @lc_tool
+    def delegate() -> str:
+        """Has another agent pay."""
+        return str(inner.graph.invoke({"messages": [HumanMessage("Pay.")]})["messages"][-1].text)
+
+    agent = agent_of([delegate], always_on=["delegate"], checkpointer=InMemorySaver())
+    assert last(await agent.ask([[call("delegate")], "Done."], how)).text == "It is paid."
+
+
+@BOTH
+async def test_a_run_that_stores_nothing_before_its_end_does_not_wait_for_it(how: str) -> None:
+    asked: list[Any] = []
+
+    class Reads(InMemorySaver):
+        """Notes what is asked for."""
+
+        def get_tuple(self, config: Any) -> Any:
+            asked.append(config)
+            return super().get_tuple(config)
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        return "paid"
+
+    agent = agent_of([pay], always_on=["pay"], checkpointer=Reads())
+    assert last(await agent.ask([[call("pay")], "Done."], how, durability="exit")).text == "paid"
+    assert len(asked) < 6
 
 
 class Numbers(AgentMiddleware[Any, Any, Any]):

@@ -16,7 +16,7 @@ from langchain.tools import tool as lc_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from tests.frameworks.langchain_agents import Agent, agent_of, call, last
+from tests.frameworks.langchain_agents import Agent, agent_of, call, last, prune
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 APPROVED: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
@@ -118,15 +118,6 @@ async def test_of_two_workers_that_bring_a_tool_its_answer_one_alone_goes_on(how
     assert (paid, ran) == ("paid", ["7"])
 
 
-def _prune(saver: InMemorySaver) -> None:
-    """Deletes all but the newest checkpoint, as a job may that keeps a store small."""
-    kept = saver.storage["main"][""]
-    newest = max(kept)
-    for each in [each for each in kept if each != newest]:
-        del kept[each]
-        saver.writes.pop(("main", "", each), None)
-
-
 @pytest.mark.rule("MNT-9")
 @pytest.mark.parametrize(("asks", "told"), [(False, "INTERRUPTED"), (True, "paid 7")])
 @BOTH
@@ -148,7 +139,7 @@ async def test_what_had_begun_and_what_waits_is_known_where_all_but_the_newest_c
     await first.ask([[call("pay")]], how, durability="sync")
     with suppress(Dies):
         await first.move(APPROVED, how, durability="sync")
-    _prune(saver)
+    prune(saver)
     later.model.turns.append("Done.")
     assert told in last(await later.move(Command(resume="7") if asks else None, how)).text
     assert len(ran) == 1

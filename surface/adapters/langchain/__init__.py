@@ -6,6 +6,7 @@ calls         one call behind the gate, and how the tool node answers it
 reviews       a reviewer's edit of a call
 attempts      whether a call may run again
 journal       what a checkpointer knows of a call's beginning
+stored        waits until the turn of a call is stored
 steps         the steps that this process prepared last
 recent        what of both this process remembers, bounded
 messages      the dialect

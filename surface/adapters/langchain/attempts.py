@@ -14,6 +14,7 @@ from langgraph.errors import GraphBubbleUp
 from surface.adapters.langchain.calls import GatedCall
 from surface.adapters.langchain.journal import Journal, is_kept
 from surface.adapters.langchain.recent import Recent
+from surface.adapters.langchain.stored import Stored
 from surface.mounted_run import MountedRun
 
 _REMEMBERED = 10_000
@@ -66,6 +67,7 @@ class Attempts:
     def __init__(self) -> None:
         self._seen: Recent[tuple[str, str], bool] = Recent(_REMEMBERED)
         """By run id and call id: whether an attempt at it has failed here."""
+        self._stored = Stored()
 
     def heard(self, run: MountedRun, response: ModelResponse[Any]) -> ModelResponse[Any]:
         """The response as it is: its calls were written just now, so none of them has run."""
@@ -92,7 +94,8 @@ class Attempts:
             else:
                 # Without a checkpointer no graph outlives its process: nothing but the input is older than this one.
                 unseen = seen is None and is_kept(runtime)
-                yield Attempt(unseen=unseen, failed=bool(seen), journal=Journal.of(runtime, gated.call_id))
+                journal = Journal.of(runtime, gated.call_id, unseen=unseen, stored=self._stored)
+                yield Attempt(unseen=unseen, failed=bool(seen), journal=journal)
         except Exception as raised:
             # Whoever resumes a suspended call may be another worker.
             self._seen.keep((gated.run_id, gated.call_id), value=not isinstance(raised, GraphBubbleUp))

@@ -2,16 +2,20 @@
 
 LangGraph runs an unanswered call again on resume, without saying whether it had begun. So before a tool that may not
 run twice begins, a note goes into the pending writes of two checkpoints, under a task of its own that no graph has. One
-is the checkpoint at hand, which stays where older ones are pruned. The other is the oldest in which the call was open:
-all who resume the thread come from it, and a checkpointer keeps the first of two notes, so of workers that begin at the
-same moment one alone finds its own. A tool that suspended itself with `interrupt()` is LangGraph's to run again, once
-for each time that it did. That is a note, too: LangGraph keeps its own mark of an interrupt after it is resumed.
+is the checkpoint at hand, which stays where older ones are pruned. The other is the one from which the model wrote the
+call: all who resume the thread come from it, also where its pending writes hold the turn and no later one was stored.
+A checkpointer keeps the first of two notes, so of workers that begin at the same moment one alone finds its own. A tool
+that suspended itself with `interrupt()` is LangGraph's to run again, once for each time that it did. That is a note,
+too: LangGraph keeps its own mark of an interrupt after it is resumed.
+
+That there is no note says that the call never began only where the checkpoints go back to where it was written; else
+whoever did not see the model write it takes it for begun.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, cast
 from uuid import UUID, uuid4, uuid5
@@ -24,6 +28,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
 from surface.adapters.langchain.messages import holds, latest_of
+from surface.adapters.langchain.stored import Stored, behind, newest
 
 _BEGUN = "toolsurface_begun"
 _SUSPENDED = "toolsurface_suspended"
@@ -39,9 +44,9 @@ class _Notes:
     attempt: int
     """The number of the attempt that is next or under way."""
     begun: bool
-    """Whether it has begun."""
+    """Whether it has begun, or nobody can tell that it has not."""
     places: tuple[RunnableConfig, ...]
-    """The checkpoints that notes go to: the oldest in which the call was open, and the one at hand."""
+    """The checkpoints that notes go to: the one that the call was written from, and the one at hand."""
 
 
 _Reading = Generator[RunnableConfig, CheckpointTuple | None, _Notes]
@@ -56,9 +61,14 @@ class Journal:
     config: RunnableConfig
     """Of the checkpoint that the call's task belongs to."""
     call_id: str
+    unseen: bool = False
+    """Whether this process does not know itself that the call has not run."""
+    behind: tuple[RunnableConfig, ...] = ()
+    """The checkpoints that have to be stored before the call begins."""
+    stored: Stored = field(default_factory=Stored)
 
     @classmethod
-    def of(cls, runtime: Any, call_id: str) -> Journal | None:
+    def of(cls, runtime: Any, call_id: str, *, unseen: bool = False, stored: Stored | None = None) -> Journal | None:
         """The journal of a call that a graph runs; None where no checkpointer is found.
 
         Where there is one that has no journal, whatever may not run twice is answered `INTERRUPTED` by a process that
@@ -70,7 +80,15 @@ class Journal:
             return None
         graph, _, _ = info.checkpoint_ns.rpartition("|")
         where = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
-        return cls(saver=saver, config={"configurable": where}, call_id=call_id)
+        at: RunnableConfig = {"configurable": where}
+        return cls(
+            saver=saver,
+            config=at,
+            call_id=call_id,
+            unseen=unseen,
+            behind=behind(_configurable(runtime), at),
+            stored=stored or Stored(),
+        )
 
     def begun(self) -> bool:
         """Whether an attempt has begun; one that was seen suspended counts for none."""
@@ -85,6 +103,7 @@ class Journal:
 
         An attempt that was seen suspended counts for none.
         """
+        self.stored.wait(self.saver, self.behind)
         notes, mine = self._read(), uuid4().hex
         if notes.begun:
             return True
@@ -94,6 +113,7 @@ class Journal:
 
     async def abegin(self) -> bool:
         """The same, for an async graph."""
+        await self.stored.await_(self.saver, self.behind)
         notes, mine = await self._aread(), uuid4().hex
         if notes.begun:
             return True
@@ -144,27 +164,28 @@ class Journal:
         """What the notes say. The checkpoint at hand is not stored yet where LangGraph writes behind."""
         noted: set[str] = set()
         oldest = self.config
-        found = (yield self.config) or (yield self._newest)
+        traced = False
+        found = (yield self.config) or (yield newest(self.config))
         for _ in range(_LOOKED_BACK):
             if found is None:
                 break
             noted.update(task for task, _, _ in found.pending_writes or ())
-            was_open = _was_open(self.call_id, found)
-            if was_open or _messages(found) is None:
-                oldest = found.config
-            if found.parent_config is None or not was_open:
+            oldest = found.config
+            # A graph's own step leaves no call open that has begun, so what is pruned behind one tells nothing more.
+            traced = found.metadata.get("source") == "loop" or found.parent_config is None
+            if found.parent_config is None or not _was_open(self.call_id, found):
+                traced = True
                 break
             found = yield found.parent_config
+        else:
+            traced = False
         attempt = next(number for number in count() if self._note_id(_SUSPENDED, number) not in noted)
         same = oldest["configurable"]["checkpoint_id"] == self.config["configurable"]["checkpoint_id"]
-        places = (oldest,) if same else (oldest, self.config)
-        return _Notes(attempt=attempt, begun=self._note_id(_BEGUN, attempt) in noted, places=places)
-
-    @property
-    def _newest(self) -> RunnableConfig:
-        """Of the newest checkpoint of the graph that is stored."""
-        where = self.config["configurable"]
-        return {"configurable": {name: where[name] for name in ("thread_id", "checkpoint_ns")}}
+        return _Notes(
+            attempt=attempt,
+            begun=self._note_id(_BEGUN, attempt) in noted or (self.unseen and not traced),
+            places=(oldest,) if same else (oldest, self.config),
+        )
 
 
 def is_kept(runtime: Any) -> bool:
@@ -173,8 +194,12 @@ def is_kept(runtime: Any) -> bool:
 
 
 def _saver(runtime: Any) -> Any:
+    return _configurable(runtime).get(CONFIG_KEY_CHECKPOINTER)
+
+
+def _configurable(runtime: Any) -> Mapping[str, Any]:
     configurable: Mapping[str, Any] = (getattr(runtime, "config", None) or {}).get("configurable", {})
-    return configurable.get(CONFIG_KEY_CHECKPOINTER)
+    return configurable
 
 
 def _was_open(call_id: str, found: CheckpointTuple) -> bool:
