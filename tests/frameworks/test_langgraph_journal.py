@@ -242,6 +242,32 @@ async def test_a_run_that_stores_nothing_before_its_end_does_not_wait_for_it(how
     assert len(asked) < 6
 
 
+@pytest.mark.rule("MNT-9", "REP-3")
+@pytest.mark.parametrize("begins", [True, False])
+@BOTH
+async def test_of_a_call_whose_tool_is_gone_the_model_is_told_that_it_may_have_run_where_it_had_begun(
+    how: str, *, begins: bool
+) -> None:
+    ran: list[str] = []
+    saver = InMemorySaver()
+
+    def dies() -> str:
+        """Pays."""
+        ran.append("pay")
+        raise Dies
+
+    before, now = (lc_tool(name)(dies) for name in ("pay", "pay_supplier"))
+    first = agent_of([before], always_on=["pay"], checkpointer=saver)
+    with suppress(Dies):
+        await first.ask([[call("pay")]], how, interrupt_before=None if begins else ["tools"])
+    later = agent_of([now], always_on=["pay_supplier"], checkpointer=saver)
+    later.model.turns.append("Done.")
+    told = last(await later.move(None, how)).text
+    assert "UNKNOWN_TOOL" in told
+    assert ("may have run" in told) is begins
+    assert ran == ["pay"] * begins
+
+
 class Numbers(AgentMiddleware[Any, Any, Any]):
     """Gives calls ids of its own, which nobody below it has seen."""
 

@@ -94,9 +94,9 @@ class GatedCall:
 
     @property
     def repeatable(self) -> bool:
-        """Whether nothing is lost where the call runs twice: so for everything that is no tool of the catalog."""
+        """Whether nothing is lost where the call runs twice: so for a search, and nobody knows of an unknown name."""
         made = self.turn.surface.catalog.tools.get(self.name)
-        return made is None or made.tool.repeatable
+        return self.name == self.turn.surface.search.name if made is None else made.tool.repeatable
 
     @property
     def inactive(self) -> bool:

@@ -161,7 +161,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         with self._attempts.of(gated) as attempt:
             if gated.inactive:
                 return run_blocking(gated.answer(restarted=attempt.begun()))
-            restarted = attempt.begin()
+            restarted = attempt.begin() if gated.runs else attempt.begun()
             native = gated.native
             try:
                 if native is None:
@@ -181,7 +181,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         with self._attempts.of(gated) as attempt:
             if gated.inactive:
                 return await gated.answer(restarted=await attempt.abegun())
-            restarted = await attempt.abegin()
+            restarted = await (attempt.abegin() if gated.runs else attempt.abegun())
             native = gated.native
             try:
                 if native is None:
