@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from datetime import date
+from typing import Annotated, Any
 
 import pydantic.v1
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool
+from langgraph.prebuilt import InjectedState
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from surface import ConfigurationError, Surface, TranscriptError, create_deferred_agent_tool_surface
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.langchain import DeferredTools, langchain_tool
 from surface.input_model import InputRejectedError
-from tests.frameworks.langchain_agents import controller_of
+from tests.frameworks.langchain_agents import agent_of, answers, call, controller_of
 from tests.frameworks.langchain_harness import ScriptedChatModel
 
 
@@ -85,3 +88,60 @@ def test_what_is_told_beside_a_tool_stands_in_the_catalog_and_wins_over_its_hint
     made = langchain_tool(hinted, service="billing", idempotent=False)
     assert (made.service, made.idempotent) == ("billing", False)
     assert langchain_tool(pay, idempotent=True).idempotent
+
+
+class Refund(BaseModel):
+    """What LangChain parses by more than the fields' types."""
+
+    customers: list[str]
+    day: date = date(2026, 1, 1)
+    from_: str = Field(default="", alias="from")
+    share: float = 0.0
+
+    @field_validator("customers", mode="before")
+    @classmethod
+    def split(cls, value: Any) -> Any:
+        """Takes one text of several, too."""
+        return value.split(",") if isinstance(value, str) else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def old(cls, value: Any) -> Any:
+        """Takes an older form, too."""
+        return {**value, "customers": value["people"]} if "people" in value else value
+
+
+@pytest.mark.rule("MNT-1", "MNT-3")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"customers": "Ada,Grace"},
+        {"people": ["Ada", "Grace"]},
+        {"customers": ["Ada", "Grace"], "from": "Rome"},
+        {"customers": ["Ada", "Grace"], "day": date(2026, 2, 3)},
+        {"customers": ["Ada", "Grace"], "share": float("nan")},
+    ],
+    ids=["field-validator", "model-validator", "alias", "object", "nan"],
+)
+@pytest.mark.parametrize("runtime", [True, False], ids=["injected", "plain"])
+@pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+async def test_what_langchain_itself_accepts_is_accepted(how: str, arguments: dict[str, Any], *, runtime: bool) -> None:
+    def plain(customers: list[str], **_rest: Any) -> str:
+        return "|".join(customers)
+
+    def injected(customers: list[str], state: Annotated[Any, InjectedState], **_rest: Any) -> str:
+        return "|".join(customers) * bool(state["messages"])
+
+    class Injected(Refund):
+        state: Annotated[Any, InjectedState]
+
+    refund = StructuredTool.from_function(
+        injected if runtime else plain,
+        name="refund",
+        description="Refunds.",
+        args_schema=Injected if runtime else Refund,
+    )
+    agent = agent_of([refund], always_on=["refund"])
+    wrong, right = answers(await agent.ask([[call("refund", customers=3), call("refund", **arguments)], "Done."], how))
+    assert "VALIDATION_ERROR" in wrong.text
+    assert right.text == "Ada|Grace"

@@ -16,14 +16,14 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from_function
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from surface.adapters.json_schema import JsonSchemaInput
 from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, ClosedTool
 from surface.call import CallContext
 from surface.catalog import CatalogTool
 from surface.errors import ConfigurationError
-from surface.input_model import InputModel, PydanticInput
+from surface.input_model import AMBIGUOUS_DEPTH, InputModel, InputRejectedError, PydanticInput, deeper_than
 from surface.tool import Tool
 
 
@@ -120,8 +120,32 @@ class _NativeInput:
 
     def validate(self, arguments: Any) -> Any:
         if not self.native.handle_validation_error:
-            self._model.validate(arguments)
+            try:
+                self._model.validate(arguments)
+            except InputRejectedError:
+                if not self._parses(arguments):
+                    raise
         return arguments
+
+    def _parses(self, arguments: Any) -> bool:
+        """Whether the tool's own model takes what the one without injected arguments does not.
+
+        The latter has none of its validators and aliases, and reads JSON only, which middleware may have gone beyond.
+        """
+        whole: Any = self.native.get_input_schema()
+        if isinstance(self._model, JsonSchemaInput) or not issubclass(whole, BaseModel):
+            return False
+        if deeper_than(arguments, AMBIGUOUS_DEPTH):
+            return False  # may cost a union any time to try
+        injected = whole.model_fields.keys() - self._model.json_schema.get("properties", {}).keys()
+        try:
+            whole.model_validate(arguments)
+        except ValidationError as error:
+            # LangChain injects those, and judges then once more.
+            return all(each["type"] == "missing" and each["loc"][0] in injected for each in error.errors())
+        except Exception:  # noqa: BLE001 - a validator of the tool's own that meets what it does not know
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
