@@ -15,7 +15,7 @@ Rules kept here:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -184,6 +184,21 @@ class RedisLink:
             return self.place.address, client
         node = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
         return str(node.name), client.get_redis_connection(node)
+
+    @contextmanager
+    def primaries(self) -> Iterator[Mapping[str, redis.Redis]]:
+        """A client of each server that holds keys now, by its name; where that changes meanwhile, try again."""
+        with self.told():
+            client = self._opened()
+            if isinstance(client, redis.Redis):
+                yield {self.place.address: client}
+                return
+            nodes = client.get_primaries()  # type: ignore[no-untyped-call]
+            try:
+                yield {str(node.name): client.get_redis_connection(node) for node in nodes}
+            except (refusals.ConnectionError, refusals.TimeoutError):
+                self.reread()
+                raise
 
     @property
     def is_open(self) -> bool:

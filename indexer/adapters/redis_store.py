@@ -24,6 +24,7 @@ Rules kept here:
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -157,23 +158,28 @@ class RedisShelf:
         self._settle(self._applications, enlist, bool, "the change is made, but a failover may take it off the list")
 
     def prepare(self, application: str, *, size: int) -> None:
-        """Writes and deletes a key; raises `StoreError` where the server may evict, or has no room by its own count."""
-        key = f"{self._namespace}:{{{application}}}:probe"
-        with self._link.node(key) as node:
-            memory = _asked(node, "memory")
-        most, policy = int(memory.get("maxmemory", 0)), str(memory.get("maxmemory_policy", ""))
-        if most and policy.startswith("allkeys"):
+        """Writes and deletes a key; raises `StoreError` where a server may evict, or they have no room by their count.
+
+        A copy may come to lie on any server of a cluster, so all of them are asked, and what they have is added up.
+        """
+        with self._link.primaries() as servers:
+            memories = {server: _asked(client, "memory") for server, client in servers.items()}
+        free = 0.0
+        for server, memory in memories.items():
+            most, policy = int(memory.get("maxmemory", 0)), str(memory.get("maxmemory_policy", ""))
+            if most and policy.startswith("allkeys"):
+                name = self.name if len(memories) == 1 else f"{self.name}: {server}"
+                raise StoreError(
+                    f"{name}: evicts keys when its memory is full (maxmemory-policy {policy}), the active release "
+                    "too; set it to noeviction or to one of volatile-…, or use another server"
+                )
+            free += max(0, most - int(memory.get("used_memory", 0))) if most else math.inf
+        if free < size:
             raise StoreError(
-                f"{self.name}: evicts keys when its memory is full (maxmemory-policy {policy}), the active release "
-                "too; set it to noeviction or to one of volatile-…, or use another server"
-            )
-        free = most - int(memory.get("used_memory", 0))
-        if most and free < size:
-            raise StoreError(
-                f"{self.name}: {size:,} bytes are needed and {max(0, free):,} are free; prune, or raise maxmemory"
+                f"{self.name}: {size:,} bytes are needed and {free:,.0f} are free; prune, or raise maxmemory"
             )
         with self._link.client() as client:
-            client.set(key, b"probe", px=_PROBE_MS)
+            client.set(f"{self._namespace}:{{{application}}}:probe", b"probe", px=_PROBE_MS)
 
     def write(self, address: Address, files: Mapping[str, bytes]) -> None:
         """Writes chunk after chunk; returns when a replica has them, where there is one."""

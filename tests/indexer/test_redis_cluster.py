@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
+import redis
 from redis.cluster import RedisCluster
 
 from indexer.adapters.redis_link import RedisPlace, RedisWaits, read_redis_url
@@ -28,7 +30,7 @@ from tests.contracts.artefact_store_contract import (
 )
 from tests.indexer.redis_cluster import Cluster, running_cluster
 from tests.indexer.redis_rights import documented_rights, grant, use_everything
-from tests.indexer.redis_server import BINARIES, rewrite_key
+from tests.indexer.redis_server import BINARIES, RedisServer, rewrite_key
 from tests.indexer.samples import NOW, artefact, release
 
 NAMESPACES = (f"test-{number}" for number in itertools.count())
@@ -130,6 +132,38 @@ def test_a_change_is_told_by_the_server_that_took_it_whatever_hangs_besides(clus
     finally:
         for server in others:
             server.stop(signal.SIGCONT)
+
+
+def test_what_fits_on_all_servers_together_is_prepared_for_and_any_that_may_forget_is_refused(
+    cluster: Cluster, home: RedisPlace
+) -> None:
+    store, each = redis_store(home), 100_000_000
+    probed = cluster.primary_of(f"{home.namespace}:{{app}}:ledger")
+    other = next(
+        server
+        for server in map(cluster.primary_of, (f"{home.namespace}:{{{name}}}:ledger" for name in "abcdefghijk"))
+        if server is not probed
+    )
+    try:
+        configure(cluster.servers, "maxmemory", each)
+        store.prepare("app", size=2 * each)
+        with pytest.raises(StoreError, match=r"300,000,001 bytes are needed and 2\d\d,\d{3},\d{3} are free"):
+            store.prepare("app", size=3 * each + 1)
+        configure([other], "maxmemory-policy", "allkeys-lru")
+        with pytest.raises(StoreError, match=rf"127\.0\.0\.1:{other.port}: evicts keys"):
+            store.prepare("app", size=1)
+        configure([other], "maxmemory-policy", "noeviction")
+        configure([other], "maxmemory", 0)
+        store.prepare("app", size=100 * each)  # one of them takes whatever comes
+    finally:
+        configure(cluster.servers, "maxmemory-policy", "noeviction")
+        configure(cluster.servers, "maxmemory", 0)
+
+
+def configure(servers: Sequence[RedisServer], name: str, value: Any) -> None:
+    for server in servers:
+        with redis.Redis(port=server.port) as client:
+            client.config_set(name, value)
 
 
 def test_in_a_cluster_the_documented_rights_are_all_that_a_user_needs(cluster: Cluster, home: RedisPlace) -> None:
