@@ -31,6 +31,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools
+from surface.adapters.langchain.messages import left_open
 from surface.content import PartKind
 from surface.mounted_run import Pins
 from surface.testing import Answer, Scenario, ScriptedCall, StepRecord
@@ -175,6 +176,9 @@ class LangChainSession:
             # What ended with a text goes on as a new execution, under the run id that the test gave.
             await self._move(self._input or {"messages": []}, interrupt_before=["model"])
             self._input = None
+        if left_open(self._messages):
+            # The node of the model repeats the turn that the history ends with, and the graph goes on to the next.
+            await self._move(None, interrupt_before=["model"])
         return len(self._messages)
 
     @property

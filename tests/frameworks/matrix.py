@@ -100,6 +100,7 @@ TABLE = (
             "tests/frameworks/test_langchain_attempts.py",
             "tests/frameworks/test_langchain_calls.py",
             "tests/frameworks/test_langchain_gate.py",
+            "tests/frameworks/test_langchain_inputs.py",
             "tests/frameworks/test_langchain_messages.py",
             "tests/frameworks/test_langchain_reviews.py",
             "tests/frameworks/test_langchain_steps.py",

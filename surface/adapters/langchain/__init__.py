@@ -5,6 +5,7 @@ advertising   what a model request shows
 calls         one call behind the gate, and how the tool node answers it
 reviews       a reviewer's edit of a call
 attempts      whether a call may run again
+taken_over    calls that an input left open, shown to reviewers before one runs
 journal       what a checkpointer knows of a call's beginning
 stored        waits until the turn of a call is stored
 steps         the steps that this process prepared last

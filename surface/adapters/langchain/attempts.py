@@ -15,6 +15,7 @@ from surface.adapters.langchain.calls import GatedCall
 from surface.adapters.langchain.journal import Journal, is_kept
 from surface.adapters.langchain.recent import Recent
 from surface.adapters.langchain.stored import Stored
+from surface.adapters.langchain.taken_over import was_found
 from surface.mounted_run import MountedRun
 
 _REMEMBERED = 10_000
@@ -89,7 +90,7 @@ class Attempts:
             return
         try:
             runtime = gated.request.runtime
-            if gated.call_id in gated.request.state.get("toolsurface_found", ()):
+            if was_found(gated.request.state):
                 yield Attempt(unseen=seen is None, failed=bool(seen), journal=None)
             else:
                 # Without a checkpointer no graph outlives its process: nothing but the input is older than this one.

@@ -24,12 +24,17 @@ from surface.adapters.sync_bridge import run_blocking
 from surface.call import CallAnswer, CallContext, Outcome
 from surface.execution import Passed
 from surface.input_model import InputRejectedError
+from surface.mounted_run import MountedRun
+from surface.transcript import Call
 from surface.turn import AS_WRITTEN, Turn
 
 Answered = ToolMessage | Command[Any]
 Execute = Callable[[ToolCallRequest], Awaitable[Any]]
 SUSPENDED = "SUSPENDED"
 """The outcome of a call that waits for somebody; its tool runs again when the graph is resumed."""
+
+_LEFT_OPEN = "This call was left unanswered before this run and does not run now: it may have run then."
+_CHECK = "Check whether it took effect before you call it again."
 
 
 class _NoArguments(BaseModel):
@@ -137,6 +142,10 @@ class GatedCall:
         message = f"The reviewer made a call of another tool out of this one, and {found}."
         return self._in_place(await self.turn.refuse(self.call_id, outcome, message, hint))
 
+    async def withheld(self) -> ToolMessage:
+        """The answer to a call of an active tool that must not run."""
+        return self._in_place(await self.turn.refuse(self.call_id, Outcome.INTERRUPTED, _LEFT_OPEN, _CHECK))
+
     async def run_native(self, native: BaseTool, execute: Execute, *, restarted: bool) -> Answered | GraphBubbleUp:
         """What LangChain makes of the call; the signal instead where it suspends it. Raises what the tool raises."""
         arguments = self.request.tool_call["args"]
@@ -173,6 +182,15 @@ class GatedCall:
         call = next(call for call in self.turn.step.calls if call.id == self.call_id)
         hint = "Correct the arguments and call again."
         return self.turn.calls.failure(call, Outcome.VALIDATION_ERROR, str(rejected), hint)
+
+
+def not_repeated(run: MountedRun, request: ToolCallRequest) -> ToolMessage:
+    """The answer to a call of a tool beside the catalog that the input left open: nobody declared it repeatable."""
+    asked = request.tool_call
+    call = Call(id=str(asked["id"]), name=asked["name"], arguments=asked["args"])
+    ends = request.tool is not None and request.tool.return_direct
+    refused = run.calls.failure(call, Outcome.INTERRUPTED, _LEFT_OPEN, _CHECK)
+    return rendered(refused, run.surface.search.name if ends else None)
 
 
 def rendered(answer: CallAnswer, name: str | None = None) -> ToolMessage:

@@ -17,10 +17,10 @@ from uuid import uuid4
 from langchain.agents.middleware.types import (
     AgentMiddleware,
     AgentState,
+    ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
     PrivateStateAttr,
-    hook_config,
 )
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
@@ -29,17 +29,17 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from surface.adapters.langchain.advertising import advertised, refuse_another
 from surface.adapters.langchain.attempts import Attempts
-from surface.adapters.langchain.calls import Answered, GatedCall
+from surface.adapters.langchain.calls import Answered, GatedCall, not_repeated
 from surface.adapters.langchain.messages import (
     ClosedTool,
     LangChainMessages,
     closed_tool,
     latest_of,
-    left_open,
     turn_of,
 )
 from surface.adapters.langchain.reviews import Reviewed
 from surface.adapters.langchain.steps import PreparedSteps
+from surface.adapters.langchain.taken_over import answered, may_run, repeated, taken_over, was_found
 from surface.adapters.langchain.tools import ClosedDirectTool, native_tool
 from surface.adapters.sync_bridge import run_blocking
 from surface.catalog_rules import shown
@@ -65,6 +65,8 @@ class DeferredToolsState(AgentState[Any]):
     """The id of the run, minted when the graph starts on a new input."""
     toolsurface_found: NotRequired[Annotated[list[str], PrivateStateAttr]]
     """The calls that the input left unanswered: they may have run before."""
+    toolsurface_shown: NotRequired[Annotated[bool | None, PrivateStateAttr]]
+    """Whether the hooks behind the model saw them; None where they are still to see them."""
 
 
 class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
@@ -115,39 +117,38 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         )
         self.tools = [each.model_copy(update={"registered_by": self._id}) for each in registered]
 
-    @hook_config(can_jump_to=["tools"])
     def before_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:
-        """Names the run, and has calls of the surface answered that the input left open at its end."""
-        left = left_open(state["messages"])
-        update: dict[str, Any] = {"toolsurface_found": [call.id for call in left]}
-        if left:
-            surface = self._mount(state, runtime).surface
-            if any(call.name in surface.catalog or call.name == surface.search.name for call in left):
-                update["jump_to"] = "tools"
+        """Names the run, and notes the calls that the input left open at its end."""
+        update = taken_over(state, lambda: self._mount(state, runtime).surface)
         if self._run_id is None:
             update["toolsurface_run"] = uuid4().hex
         return update
 
-    @hook_config(can_jump_to=["tools"])
     async def abefore_agent(self, state: DeferredToolsState, runtime: Any) -> dict[str, Any] | None:
         """The same, for an async graph."""
         return self.before_agent(state, runtime)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
-        """Advertises the active tools."""
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Advertises the active tools, or repeats the turn that the input left open."""
         refuse_another(request.tools, self._id)
+        if (again := repeated(request.state)) is not None:
+            return again
         run = self._mount(request.state, request.runtime)
-        return self._attempts.heard(run, handler(run_blocking(advertised(run, request, self._steps))))
+        response = handler(run_blocking(advertised(run, request, self._steps)))
+        return answered(request.state, self._attempts.heard(run, response))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-    ) -> ModelResponse[Any]:
-        """Advertises the active tools."""
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """The same, for an async graph."""
         refuse_another(request.tools, self._id)
+        if (again := repeated(request.state)) is not None:
+            return again
         run = self._mount(request.state, request.runtime)
-        return self._attempts.heard(run, await handler(await advertised(run, request, self._steps)))
+        response = await handler(await advertised(run, request, self._steps))
+        return answered(request.state, self._attempts.heard(run, response))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Answered:
         """Answers a call of the catalog, or lets it through where it is active."""
@@ -158,6 +159,8 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         async def execute(supplied: ToolCallRequest) -> Any:
             return await run_aside(lambda: handler(supplied))
 
+        if gated.runs and not may_run(request.state):
+            return run_blocking(gated.withheld())
         with self._attempts.of(gated) as attempt:
             if gated.inactive:
                 return run_blocking(gated.answer(restarted=attempt.begun()))
@@ -178,6 +181,8 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         gated = await self._gated(request)
         if not isinstance(gated, GatedCall):
             return cast("Answered", gated or await handler(request))
+        if gated.runs and not may_run(request.state):
+            return await gated.withheld()
         with self._attempts.of(gated) as attempt:
             if gated.inactive:
                 return await gated.answer(restarted=await attempt.abegun())
@@ -211,7 +216,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         run, asked = self._mount(request.state, request.runtime), reviewed.request
         name = asked.tool_call["name"]
         if name not in run.surface.catalog and asked.tool is not None and not isinstance(asked.tool, ClosedTool):
-            return None
+            return not_repeated(run, asked) if was_found(request.state) else None
         at = turn_of(messages, call_id)
         before = messages[:at]
         known = self._steps.of(run, before)
