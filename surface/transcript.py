@@ -5,6 +5,7 @@ it, and the results recorded for those calls before the next request. A dialect 
 
 - one `Step` per assistant turn, also for a turn without calls; consecutive assistant messages are one turn;
 - a `Result` only for a call of the same step; of two results for one call the first counts;
+- no call in a step that is over whose id is missing or not its own: nothing tells which result answers it;
 - arguments as the JSON value the model wrote, or `UNPARSABLE` where it wrote none.
 
 Whatever else the messages hold (prompts, thinking, other content) leaves no trace here.
@@ -12,6 +13,7 @@ Whatever else the messages hold (prompts, thinking, other content) leaves no tra
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -104,22 +106,33 @@ class TranscriptBuilder:
         """The steps before the last one: nothing that follows can change them."""
         self._calls: dict[str, Call] | None = None  # before the first turn
         self._results: dict[str, Result] = {}
+        self._awaited: Counter[str] = Counter()
+        """By call id: how many calls no result has come for."""
+        self._repeated: set[str] = set()
+        """The ids that several calls of the turn have."""
+        self._fault: str | None = None
         self._passed_over = False
         self._in_turn = False
 
-    def assistant(self, calls: Iterable[Call]) -> None:
-        """An assistant message with its calls; raises TranscriptError where a call id stands twice in one turn."""
+    def assistant(self, calls: Iterable[Call], *, fault: str | None = None) -> None:
+        """An assistant message with its calls; raises TranscriptError where an id or a name is no plain text.
+
+        `fault` tells of a call that the message holds besides and that nothing can answer.
+        """
         if not self._in_turn or self._calls is None:
             self._closed += self._last()
             self._calls, self._results, self._passed_over = {}, {}, False
+            self._awaited, self._repeated, self._fault = Counter(), set(), None
             self._in_turn = True
+        self._fault = self._fault or fault
         open_calls = self._calls
         for call in calls:
             if type(call.id) is not str or type(call.name) is not str:
                 # A subclass may compare as it likes, and names decide what runs.
                 raise TranscriptError("messages: the id and the name of a tool call must be plain text")
             if call.id in open_calls:
-                raise TranscriptError("messages: one assistant turn holds two tool calls with the same id")
+                self._repeated.add(call.id)
+            self._awaited[call.id] += 1
             open_calls[call.id] = call
 
     def end_turn(self) -> None:
@@ -130,6 +143,7 @@ class TranscriptBuilder:
         """A recorded result. One for a call of another step, or a second for the same call, is passed over."""
         self._in_turn = False
         if self._calls is not None and call_id in self._calls:
+            self._awaited[call_id] -= 1
             self._results.setdefault(call_id, Result(text=text, failed=failed))
 
     def other(self) -> None:
@@ -138,12 +152,21 @@ class TranscriptBuilder:
         self._passed_over = True
 
     def build(self) -> Transcript:
-        """The transcript so far."""
+        """The transcript so far.
+
+        Raises TranscriptError where the last turn can still be answered and holds a call that nothing tells from
+        another: two with one id, or what a `fault` tells of. In a turn that is over such calls count for nothing.
+        """
+        if not self._passed_over and self._fault is not None:
+            raise TranscriptError(self._fault)
+        if not self._passed_over and any(self._awaited[each] > 0 for each in self._repeated):
+            raise TranscriptError("messages: one assistant turn holds two tool calls with the same id")
         return Transcript(steps=(*self._closed, *self._last()))
 
     def _last(self) -> list[Step]:
         """The last step as it stands, where there is one."""
         if self._calls is None:
             return []
-        results = MappingProxyType(dict(self._results))
-        return [Step(calls=tuple(self._calls.values()), results=results, passed_over=self._passed_over)]
+        calls = tuple(call for call in self._calls.values() if call.id not in self._repeated)
+        results = {call_id: result for call_id, result in self._results.items() if call_id not in self._repeated}
+        return [Step(calls=calls, results=MappingProxyType(results), passed_over=self._passed_over)]

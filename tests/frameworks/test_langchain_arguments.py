@@ -9,8 +9,10 @@ from typing import Annotated, Any
 import pydantic.v1
 import pytest
 from langchain.agents import create_agent
+from langchain.tools import tool as lc_tool
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import StructuredTool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import InjectedState
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -18,7 +20,7 @@ from surface import ConfigurationError, Surface, TranscriptError, create_deferre
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.langchain import DeferredTools, langchain_tool
 from surface.input_model import InputRejectedError
-from tests.frameworks.langchain_agents import agent_of, answers, call, controller_of
+from tests.frameworks.langchain_agents import agent_of, answers, call, controller_of, last
 from tests.frameworks.langchain_harness import ScriptedChatModel
 
 
@@ -145,3 +147,24 @@ async def test_what_langchain_itself_accepts_is_accepted(how: str, arguments: di
     wrong, right = answers(await agent.ask([[call("refund", customers=3), call("refund", **arguments)], "Done."], how))
     assert "VALIDATION_ERROR" in wrong.text
     assert right.text == "Ada|Grace"
+
+
+@pytest.mark.parametrize("ids", [("z", "z"), (None, "z")], ids=["repeated", "missing"])
+@pytest.mark.parametrize("how", ["invoke", "ainvoke"])
+async def test_a_turn_whose_calls_nothing_tells_apart_ends_its_run_and_not_the_thread(
+    how: str, ids: tuple[str | None, ...]
+) -> None:
+    ran: list[int] = []
+
+    @lc_tool
+    def pay(euros: int) -> str:
+        """Pays."""
+        ran.append(euros)
+        return f"paid {euros}"
+
+    agent = agent_of([pay], always_on=["pay"], checkpointer=InMemorySaver())
+    wrong = AIMessage("", tool_calls=[{"name": "pay", "args": {"euros": 1}, "id": each} for each in ids])
+    with pytest.raises(TranscriptError, match="id"):
+        await agent.move({"messages": [HumanMessage("Pay."), wrong]}, how)
+    assert last(await agent.ask([[call("pay", euros=2)], "Done."], how)).text == "paid 2"
+    assert ran == [2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from surface.errors import TranscriptError
-from surface.transcript import Call, Result, Transcript, TranscriptBuilder
+from surface.transcript import Call, Result, Step, Transcript, TranscriptBuilder
 
 
 def call(call_id: str, name: str = "one") -> Call:
@@ -63,8 +63,37 @@ def test_a_call_id_may_come_again_in_a_later_step_but_not_in_one() -> None:
     builder.result("a", None)
     builder.assistant([call("a")])
     assert len(builder.build().steps) == 2
+    builder.assistant([call("a", "two")])
     with pytest.raises(TranscriptError, match="one assistant turn holds two tool calls with the same id"):
-        builder.assistant([call("a", "two")])
+        builder.build()
+
+
+@pytest.mark.rule("ACT-4")
+@pytest.mark.parametrize("answers", [0, 1, 2])
+def test_calls_of_one_id_count_for_nothing_once_their_turn_is_over(answers: int) -> None:
+    builder = TranscriptBuilder()
+    builder.assistant([call("a"), call("b"), call("a", "two")], fault="messages.0: a call needs an id")
+    for _ in range(answers):
+        builder.result("a", "a receipt")
+    builder.result("b", "another")
+    with pytest.raises(TranscriptError, match="needs an id"):
+        builder.build()
+    builder.other()
+    over = Step(calls=(call("b"),), results={"b": Result(text="another")}, passed_over=True)
+    assert builder.build().steps == (over,)
+    assert builder.build().unanswered == ()
+    builder.assistant([call("a")])
+    assert builder.build().steps == (over, Step(calls=(call("a"),)))
+
+
+def test_calls_of_one_id_that_all_have_results_keep_nobody_from_going_on() -> None:
+    builder = TranscriptBuilder()
+    builder.assistant([call("a"), call("a")])
+    builder.result("a", "one")
+    with pytest.raises(TranscriptError, match="the same id"):
+        builder.build()
+    builder.result("a", "two")
+    assert builder.build().steps == (Step(),)
 
 
 def test_unanswered_calls_are_those_of_the_last_step_in_their_order() -> None:

@@ -61,7 +61,7 @@ class LangChainMessages:
         builder = TranscriptBuilder()
         for at, message in enumerate(messages):
             if isinstance(message, AIMessage):
-                builder.assistant(_calls(message, at))
+                builder.assistant(_calls(message), fault=_fault(message, at))
             elif isinstance(message, ToolMessage):
                 builder.result(message.tool_call_id, _receipt_text(message), failed=message.status == "error")
             elif isinstance(message, BaseMessage):
@@ -120,7 +120,8 @@ def turn_of(messages: Sequence[Any], call_id: str | None) -> int:
     for at in range(len(messages) - 1, -1, -1):
         message = messages[at]
         if holds(message, call_id):
-            _calls(message, at)  # what is wrong with the turn is told with its place among all messages
+            if (fault := _fault(message, at)) is not None:
+                raise TranscriptError(fault)  # with its place among all messages
             return at
     raise TranscriptError("messages: the state holds no AIMessage with the call that is to be answered")
 
@@ -130,13 +131,17 @@ def holds(message: Any, call_id: str | None) -> TypeGuard[AIMessage]:
     return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
 
 
-def _calls(message: AIMessage, at: int) -> list[Call]:
-    calls: list[Call] = []
+def _calls(message: AIMessage) -> list[Call]:
+    """The calls of a message that can be answered."""
+    return [Call(id=call["id"], name=call["name"], arguments=call["args"]) for call in message.tool_calls if call["id"]]
+
+
+def _fault(message: AIMessage, at: int) -> str | None:
+    """What is wrong with a call that cannot be."""
     for number, call in enumerate(message.tool_calls):
         if not call["id"]:
-            raise TranscriptError(f"messages.{at}.tool_calls.{number}: a call needs an id; make your model give one")
-        calls.append(Call(id=call["id"], name=call["name"], arguments=call["args"]))
-    return calls
+            return f"messages.{at}.tool_calls.{number}: a call needs an id; make your model give one"
+    return None
 
 
 def _receipt_text(message: ToolMessage) -> str | None:

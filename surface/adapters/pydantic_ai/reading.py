@@ -36,7 +36,7 @@ class RunMessages:
 
     def _forget(self) -> None:
         self._seen: list[tuple[Any, ...]] = []
-        self._read: tuple[Any, ...] = ()
+        self._read: tuple[Any, ...] | None = None
         self._builder = TranscriptBuilder()
         self._reading = Reading()
 
@@ -64,10 +64,12 @@ class RunMessages:
 
         Where these very messages were read a moment ago, by `reading`, they are not looked at again.
         """
-        just_read = len(messages) == len(self._read) and all(map(operator.is_, messages, self._read))
+        just_read = (
+            self._read is not None and len(messages) == len(self._read) and all(map(operator.is_, messages, self._read))
+        )
         if not just_read:
             self.reading(messages)
-        self._read = ()
+        self._read = None
         return self._builder.build()
 
     def left_open(self, messages: Sequence[Any]) -> tuple[Call, ...]:
