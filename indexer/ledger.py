@@ -13,7 +13,7 @@ Rules kept here:
 2. A release is activated only if every version of it is published; a version is dropped only if no kept release
    names it. So what is active is always whole.
 3. Order is the order of the lines, never of the clocks: a clock that jumps changes what a line says, not what is
-   active.
+   active. What stands in the ledger when a line is added is not younger than it, whatever a clock that ran ahead said.
 4. It does not grow for ever: the oldest lines and releases are forgotten.
 
 Not done here: its bytes (`sealed_ledger.py`), where they are kept, and where those of the versions are
@@ -71,7 +71,8 @@ class KeptVersion(BaseModel):
     surface: Key
     version: Version
     published: Moment
-    """When it was published last; a deploy that finds it there publishes it again."""
+    """When it was published last, at the latest when a release became active after that; a deploy that finds it there
+    publishes it again."""
     size: Annotated[int, Field(strict=True, ge=0)]
     """Bytes of its files."""
     place: Place = ""
@@ -206,11 +207,15 @@ class Ledger(BaseModel):
         if release.id == found:
             return self
         line = Activation(release=release.id, deploy=release.deploy, at=moment(at))
+        versions = [one.model_copy(update={"published": min(one.published, line.at)}) for one in self.versions]
         others = [one for one in self.releases if one.id != release.id]
         return self.model_copy(
             update={
                 "activations": (*self.activations, line)[-KEPT_ACTIVATIONS:],
                 "releases": (release, *_affordable(others, room=KEPT_SURFACES)[: KEPT_RELEASES - 1]),
+                "versions": tuple(versions),
+                "writing": _begun_by(line.at, self.writing),
+                "leaving": _begun_by(line.at, self.leaving),
             }
         )
 
@@ -264,6 +269,10 @@ def named_by(releases: Iterable[Release]) -> set[tuple[str, str]]:
 
 def _copy(version: KeptVersion) -> Copy:
     return Copy(surface=version.surface, version=version.version, place=version.place, since=version.published)
+
+
+def _begun_by(at: datetime, copies: Iterable[Copy]) -> tuple[Copy, ...]:
+    return tuple(one.model_copy(update={"since": min(one.since, at)}) for one in copies)
 
 
 def _affordable(releases: Iterable[Release], *, room: int) -> list[Release]:

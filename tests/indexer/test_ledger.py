@@ -75,3 +75,16 @@ def test_a_version_that_no_release_names_is_pruned_by_its_age() -> None:
     ledger = empty_ledger("app").published(ONE.manifest, at=NOW)
     assert ledger.pruned(keep=1, unused_since=NOW).versions == ()
     assert len(ledger.pruned(keep=1, unused_since=NOW + timedelta(seconds=1)).versions) == 1
+
+
+def test_what_a_clock_that_ran_ahead_wrote_is_as_old_as_the_next_activation() -> None:
+    ahead, after = NOW + timedelta(days=3_650), NOW + timedelta(days=2)
+    ledger = empty_ledger("app").announced(ONE.manifest, at=ahead, place="a1").published(ONE.manifest, at=ahead)
+    ledger = ledger.announced(ONE.manifest, at=ahead, place="a2").withdrawn("a2")
+    ledger = with_release(with_release(ledger, release(ONE)).published(OTHER.manifest, at=NOW), release(OTHER))
+    pruning = ledger.pruned(keep=1, unused_since=after)
+    assert [one.version for one in pruning.versions] == [ONE.version]
+    assert [one.version for one in pruning.ledger.versions] == [OTHER.version]
+    assert pruning.ledger.writing == ()
+    assert {one.place for one in pruning.leaving} == {"a1", "a2"}
+    assert pruning.watched == {"a1"}  # of which nobody knows yet whether its writer is dead

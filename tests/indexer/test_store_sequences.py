@@ -71,6 +71,7 @@ class Model:
         if self.recent[:1] != [number]:
             self.history.append(number)
             self.recent = [number, *(one for one in self.recent if one != number)]
+            self.published = {one: min(at, self.now) for one, at in self.published.items()}
 
     def prune(self, keep: int, minutes: int) -> None:
         self.recent = self.recent[:keep]
