@@ -10,7 +10,7 @@ from typing import Any
 from indexer.errors import ArtefactError, StoreError
 from indexer.ledger import Ledger
 from indexer.ports import ArtefactStore
-from indexer.release import Release
+from indexer.release import Release, ReleasedSurface
 from indexer.releases import sound_version
 from indexer.table import counted, short, table
 
@@ -90,14 +90,19 @@ def _health(
             application=application, ledger=ledger, problem=LOST if is_lost else "has no active release"
         )
     looked_at = ledger.releases if all_releases else ledger.releases[:1]
-    return ApplicationHealth(
-        application=application, ledger=ledger, releases=tuple(_release_health(store, one) for one in looked_at)
-    )
+    seen: dict[tuple[str, ReleasedSurface], SurfaceHealth] = {}  # most releases share most of their versions
+    releases = tuple(_release_health(store, one, seen) for one in looked_at)
+    return ApplicationHealth(application=application, ledger=ledger, releases=releases)
 
 
-def _release_health(store: ArtefactStore, release: Release) -> ReleaseHealth:
-    surfaces = [_surface_health(store, release, key) for key in sorted(release.surfaces)]
-    return ReleaseHealth(release=release, surfaces=tuple(surfaces))
+def _release_health(
+    store: ArtefactStore, release: Release, seen: dict[tuple[str, ReleasedSurface], SurfaceHealth]
+) -> ReleaseHealth:
+    for one in release.surfaces.items():
+        if one not in seen:
+            seen[one] = _surface_health(store, release, one[0])
+    surfaces = tuple(seen[key, release.surfaces[key]] for key in sorted(release.surfaces))
+    return ReleaseHealth(release=release, surfaces=surfaces)
 
 
 def _surface_health(store: ArtefactStore, release: Release, key: str) -> SurfaceHealth:
