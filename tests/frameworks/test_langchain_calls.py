@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain.agents.middleware.types import AgentMiddleware
-from langchain.agents.structured_output import ToolStrategy
+from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
 from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
 from langchain_core.callbacks import BaseCallbackHandler
@@ -17,6 +17,7 @@ from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command
+from pydantic import create_model
 
 from surface import ConfigurationError, Evidence, tool
 from surface.adapters.langchain import langchain_tool
@@ -181,16 +182,60 @@ async def test_the_model_is_given_langchains_own_tool_and_a_tool_of_the_provider
     assert hosted in sees.tools
 
 
+def _schema(name: str) -> dict[str, Any]:
+    return {"title": name, "description": "Ends the run.", "type": "object", "properties": {}}
+
+
 @pytest.mark.parametrize("name", ["pay", SEARCH])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda name: ToolStrategy(_schema(name)),
+        lambda name: AutoStrategy(_schema(name)),
+        _schema,
+        lambda name: create_model(name, euros=int),
+        lambda name: ToolStrategy({"oneOf": [_schema("other"), _schema(name)]}),
+        lambda name: create_model("other") | create_model(name),
+    ],
+    ids=["tool", "auto", "schema", "model", "one of several", "union"],
+)
 @BOTH
 async def test_a_structured_answer_with_a_name_of_the_surfaces_is_refused_before_the_model_is_asked(
-    how: str, name: str
+    how: str, made: Callable[[str], Any], name: str
 ) -> None:
-    schema = {"title": name, "description": "Ends the run.", "type": "object", "properties": {}}
-    agent = agent_of([Till().pay], response_format=ToolStrategy(schema))
+    agent = agent_of([Till().pay], response_format=made(name))
     with pytest.raises(ConfigurationError, match=rf"^response_format: {name} .* another name"):
         await agent.ask([[call(name)]], how)
     assert agent.model.advertised == []
+
+
+class Turns(AgentMiddleware[Any, Any, Any]):
+    """Wants another answer from the model than the agent was made with."""
+
+    def __init__(self, wanted: Any) -> None:
+        super().__init__()
+        self._wanted = wanted
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return handler(request.override(response_format=self._wanted))
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return await handler(request.override(response_format=self._wanted))
+
+
+@BOTH
+async def test_a_structured_answer_that_other_middleware_asks_for_is_looked_at_too(how: str) -> None:
+    agent = agent_of([Till().pay], before=[Turns(_schema("pay"))], response_format=_schema("pay"))
+    with pytest.raises(ConfigurationError, match=r"^response_format: pay .* another name"):
+        await agent.ask([[call("pay")]], how)
+
+
+@BOTH
+async def test_a_structured_answer_that_the_provider_makes_itself_may_have_any_name(how: str) -> None:
+    agent = agent_of([Till().pay], always_on=["pay"], response_format=ProviderStrategy(_schema("pay")))
+    messages = await agent.ask([[call("pay")], "{}"], how)
+    assert last(messages).text == "paid"
+    assert messages[-1].text == "{}"
 
 
 class Puts(AgentMiddleware[Any, Any, Any]):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain.agents.middleware.types import ModelRequest
-from langchain.agents.structured_output import ToolStrategy
+from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
 from langchain_core.messages import SystemMessage
 from langchain_core.tools import BaseTool
 
@@ -39,7 +39,12 @@ def refuse_another(offered: Sequence[Any], middleware: str) -> None:
 
 def _refuse_outputs(run: MountedRun, output: Any) -> None:
     """Raises ConfigurationError where a call that ends the run with a structured answer has a name of the surface's."""
-    named = [spec.name for spec in output.schema_specs] if isinstance(output, ToolStrategy) else []
+    if output is None or isinstance(output, ProviderStrategy):
+        return
+    # A plain schema and an AutoStrategy become tools, or keep calls of those names from every tool all the same.
+    schema = output.schema if isinstance(output, AutoStrategy) else output
+    strategy = output if isinstance(output, ToolStrategy) else ToolStrategy(schema)
+    named = [spec.name for spec in strategy.schema_specs]
     clashing = sorted(name for name in named if name in run.surface.catalog or name == run.surface.search.name)
     if clashing:
         raise ConfigurationError(
