@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import pytest
 from pydantic_ai import Agent, RunContext, Tool, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability
@@ -243,3 +245,45 @@ async def test_a_tool_that_somebody_else_runs_is_asked_for_once_it_is_active_and
     result = await bench.run(history=asked.all_messages(), deferred_tool_results=given)
     assert returns(result)[-1].content == "wired"
     assert bench.outcomes[0] == ("wire", "INACTIVE")
+
+
+async def limit() -> float:
+    """Says within how many seconds it has to end."""
+    return round(anyio.current_effective_deadline() - anyio.current_time())
+
+
+@pytest.mark.parametrize(
+    ("made", "seconds"),
+    [
+        (catalog_tools(limit), 50),
+        (catalog_tools(Tool(limit, timeout=70)), 70),
+        (catalog_tools(FunctionToolset([limit], timeout=90)), 90),
+    ],
+)
+async def test_the_tool_timeout_of_an_agent_holds_for_tools_given_one_by_one_that_have_none_of_their_own(
+    made: list[Any], seconds: int
+) -> None:
+    bench = Bench(made=made, tool_timeout=50)
+    assert returns(await bench.run([SEARCH], [("limit", {})]))[-1].content == seconds
+
+
+async def test_a_tool_that_takes_longer_than_the_agents_tool_timeout_is_ended() -> None:
+    async def nap() -> str:
+        """Naps."""
+        await asyncio.Event().wait()
+        return "slept"
+
+    bench = Bench(nap, tool_timeout=0.01)
+    async with asyncio.timeout(20):
+        result = await bench.run([SEARCH], [("nap", {})])
+    told = [part for message in result.all_messages() for part in message.parts if "Timed out" in str(part)]
+    assert [part.tool_name for part in told] == ["nap"]
+
+
+async def test_the_tool_timeout_of_an_agent_is_not_for_a_toolset_of_its_own() -> None:
+    async def unhurried() -> str:
+        """Has all the time there is."""
+        return "yes" if anyio.current_effective_deadline() == math.inf else "no"
+
+    bench = Bench(made=catalog_tools(FunctionToolset([unhurried])), tool_timeout=50)
+    assert returns(await bench.run([SEARCH], [("unhurried", {})]))[-1].content == "yes"

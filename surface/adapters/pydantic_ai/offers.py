@@ -12,7 +12,7 @@ from pydantic_ai.messages import InstructionPart
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 
-from surface.adapters.pydantic_ai.tools import OwnTool
+from surface.adapters.pydantic_ai.tools import LooseTools, OwnTool
 from surface.registry import CheckedSurface
 
 Replaced = Mapping[int, AbstractToolset[Any]]
@@ -91,7 +91,7 @@ class OwnToolsets:
     async def for_run(cls, surface: CheckedSurface, replaced: Replaced, ctx: RunContext[Any]) -> OwnToolsets:
         """Each as it wants to be for this run."""
         found = standing([surface], replaced)
-        return cls(surface, {key: await each.for_run(ctx) for key, each in found.items()})
+        return cls(surface, {key: _timed(await each.for_run(ctx), ctx) for key, each in found.items()})
 
     async def enter(self) -> None:
         """Enters them all."""
@@ -152,9 +152,19 @@ async def entered(toolsets: Iterable[AbstractToolset[Any]]) -> AsyncExitStack:
         return entering.pop_all()
 
 
+def _timed(toolset: AbstractToolset[Any], ctx: RunContext[Any]) -> AbstractToolset[Any]:
+    """Tools given one by one, with the timeout that the agent (`tool_timeout=`) has for tools of its own."""
+    if ctx.agent is None or type(toolset) is not LooseTools:
+        return toolset
+    own = (each for each in ctx.agent.toolsets if isinstance(each, FunctionToolset) and each.id == "<agent>")
+    timed = copy.copy(toolset)
+    timed.timeout = next((each.timeout for each in own), None)
+    return timed
+
+
 def _only(toolset: AbstractToolset[Any], names: Iterable[str]) -> AbstractToolset[Any]:
     """A function toolset of these tools alone: preparing hundreds for a step that offers three would take too long."""
-    if type(toolset) is not FunctionToolset:
+    if not isinstance(toolset, FunctionToolset) or type(toolset) not in (FunctionToolset, LooseTools):
         return toolset
     few = copy.copy(toolset)
     few.tools = {name: toolset.tools[name] for name in names if name in toolset.tools}

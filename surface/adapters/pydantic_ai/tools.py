@@ -26,6 +26,10 @@ from surface.errors import ConfigurationError, ToolError
 from surface.tool import Tool
 
 
+class LooseTools(FunctionToolset[Any]):
+    """Tools that were given one by one, as an agent's own are: what an agent says of those holds for them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTool:
     """The handler of a tool that pydantic-ai runs: where it comes from."""
@@ -83,7 +87,7 @@ def catalog_tools(
         raise ConfigurationError(
             f"tools: more than one is called {', '.join(twice)}; give each a name: Tool(…, name=…)"
         )
-    loose = FunctionToolset([tool for tool, toolset in written if toolset is None])
+    loose = LooseTools([tool for tool, toolset in written if toolset is None])
     made = [_tool(tool.tool_def, toolset or loose, read_only, idempotent, service) for tool, toolset in written]
     return _checked(made, read_only, idempotent)
 
