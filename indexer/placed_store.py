@@ -26,7 +26,7 @@ from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManife
 from indexer.errors import ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
 from indexer.ledger import Activation, Copy, KeptVersion, Ledger, Pruning, empty_ledger
 from indexer.release import Release
-from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, read_kept_ledger, sealed
+from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, LastLedger, sealed
 from indexer.shelf import Address, Shelf
 
 _TRIES = 100
@@ -43,6 +43,7 @@ class PlacedStore:
         self._shelf = shelf
         self._new_place = new_place
         self._active = ActiveReleases()
+        self._last = LastLedger()
 
     def applications(self) -> tuple[str, ...]:
         """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`.
@@ -235,6 +236,7 @@ class PlacedStore:
                     f"{MAX_LEDGER_BYTES:,} bytes; prune the application first"
                 )
             if self._shelf.replace_ledger(application, data, tag=found.tag):
+                self._last.wrote(after, data)
                 self._shelf.confirm(application, data)
                 return after
         raise StoreUnavailableError(
@@ -243,7 +245,7 @@ class PlacedStore:
 
     def _parsed(self, data: bytes, application: str) -> Ledger:
         where = f"{self._shelf.name}: {self._shelf.ledger_name(application)}"
-        return read_kept_ledger(data, application=application, where=where, remedy="delete it")
+        return self._last.of(data, application=application, where=where, remedy="delete it")
 
     def _loaded(self, application: str, known: KeptVersion) -> Artefact:
         where = f"{self._shelf.name}: version {known.version}"

@@ -46,7 +46,7 @@ from indexer.errors import ArtefactError, NotPublishedError, StoreError
 from indexer.folder_name import folder_of, key_of
 from indexer.ledger import Activation, Ledger, Pruning, empty_ledger
 from indexer.release import Release
-from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, read_kept_ledger, sealed
+from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, LastLedger, sealed
 
 _LEDGER = "ledger.json"
 _VERSION = re.compile(r"[0-9a-f]{32}")
@@ -59,13 +59,14 @@ _TRIES = 5
 class DirectoryStore:
     """Implements `indexer.ports.ArtefactStore`; threads and processes may share the directory."""
 
-    __slots__ = ("_active", "_lock_wait_s", "_root")
+    __slots__ = ("_active", "_last", "_lock_wait_s", "_root")
 
     def __init__(self, path: Path | str, *, lock_wait_s: float = 60.0) -> None:
         """`path` is made on the first publish. `lock_wait_s`: how long a writer waits for another one, in seconds."""
         self._root = Path(path)
         self._lock_wait_s = lock_wait_s
         self._active = ActiveReleases()
+        self._last = LastLedger()
 
     def applications(self) -> tuple[str, ...]:
         """Every application that has an active release or an unreadable ledger, sorted; raises `StoreError`."""
@@ -180,7 +181,7 @@ class DirectoryStore:
 
     def _parsed(self, data: bytes, application: str) -> Ledger:
         where = str(self._home(application) / _LEDGER)
-        return read_kept_ledger(data, application=application, where=where, remedy="remove the file")
+        return self._last.of(data, application=application, where=where, remedy="remove the file")
 
     def _activated(self, release: Release, **how: Any) -> Ledger:
         ledger = self.ledger(release.application).activated(release, **how)
@@ -222,6 +223,7 @@ class DirectoryStore:
             raise StoreError(f"{path}: would be larger than {MAX_LEDGER_BYTES:,} bytes; prune the application first")
         write(staging / _LEDGER, data)
         (staging / _LEDGER).replace(path)
+        self._last.wrote(ledger, data)
         sync_folder(path.parent)
 
     @contextmanager

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from obstore.store import MemoryStore
 
+from indexer import sealed_ledger
+from indexer.adapters.directory_store import DirectoryStore
+from indexer.adapters.object_store import placed_in
+from indexer.deploy import deploy
 from indexer.errors import ArtefactError
 from indexer.ledger import Ledger, empty_ledger
+from indexer.ports import ArtefactStore
 from indexer.release import Release
-from indexer.sealed_ledger import ActiveReleases, read_kept_ledger, read_ledger, sealed
+from indexer.sealed_ledger import ActiveReleases, LastLedger, read_kept_ledger, read_ledger, sealed
 from surface.canonical import canonical_bytes, digest
-from tests.indexer.samples import NOW, artefact, json_values, release
+from tests.indexer.samples import EMBEDDER, NOW, artefact, catalog, json_values, release, tool
 from tests.strategies import LAW
 
 ONE, OTHER = artefact("a"), artefact("b")
@@ -155,3 +162,44 @@ def test_bytes_are_read_again_only_where_they_are_others() -> None:
     assert read == ["app"] * 5
     with pytest.raises(ArtefactError, match="application: is another one"):
         active(WHOLE, "other")
+
+
+def test_the_last_ledger_is_parsed_once_and_not_at_all_by_whoever_wrote_it() -> None:
+    last, how = LastLedger(), {"where": "here", "remedy": "delete it"}
+    read = last.of(WHOLE, application="app", **how)
+    assert read == filled()
+    assert last.of(WHOLE, application="app", **how) is read
+    written = read.published(artefact("c").manifest, at=NOW)
+    last.wrote(written, sealed(written))
+    assert last.of(sealed(written), application="app", **how) is written
+    assert last.of(WHOLE, application="app", **how) == filled()
+
+
+def test_other_bytes_than_the_last_ones_and_another_application_s_are_refused_as_ever() -> None:
+    last, how = LastLedger(), {"where": "here", "remedy": "delete it"}
+    read = last.of(WHOLE, application="app", **how)
+    with pytest.raises(ArtefactError, match="checksum"):
+        last.of(WHOLE.replace(b'"app"', b'"ape"'), application="app", **how)
+    with pytest.raises(ArtefactError, match="application: is another one"):
+        last.of(WHOLE, application="other", **how)
+    assert last.of(WHOLE, application="app", **how) is read
+
+
+@pytest.mark.parametrize("kind", ["directory", "placed"])
+def test_a_deploy_of_many_surfaces_parses_the_ledger_that_it_found_and_none_of_its_own(
+    kind: str, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket, parsed = MemoryStore(), list[bytes]()
+
+    def handle() -> ArtefactStore:
+        return DirectoryStore(memory) if kind == "directory" else placed_in(bucket, name="s3://bucket")
+
+    def read(data: bytes, *, application: str) -> Ledger:
+        parsed.append(data)
+        return read_ledger(data, application=application)
+
+    deploy(catalog(old=[tool("a")]), embedder=EMBEDDER, store=handle(), now=lambda: NOW)
+    monkeypatch.setattr(sealed_ledger, "read_ledger", read)
+    many: dict[str, Any] = {f"surface_{number}": [tool("a")] for number in range(8)}
+    deploy(catalog(**many), embedder=EMBEDDER, store=handle(), now=lambda: NOW)
+    assert len(parsed) == 1
