@@ -9,6 +9,7 @@ import numpy as np
 from indexer.artefact import IndexManifest
 from indexer.contents import Contents
 from indexer.table import counted, short, table, weighed
+from surface.catalog_rules import shown
 
 _COMMONEST = 8
 
@@ -35,7 +36,10 @@ def inspection_lines(manifest: IndexManifest, contents: Contents, *, tools: int)
     if tools and contents.names:
         lines.append(f"the first {counted(min(tools, len(contents.names)), 'tool')}")
         lines += table(
-            [(name, short(digest)) for name, digest in zip(contents.names[:tools], contents.digests, strict=False)],
+            [
+                (shown(name), short(digest))
+                for name, digest in zip(contents.names[:tools], contents.digests, strict=False)
+            ],
             numbers=(),
         )
     return lines
@@ -58,4 +62,4 @@ def inspection_json(manifest: IndexManifest, contents: Contents, *, tools: int) 
 def _commonest(contents: Contents) -> list[str]:
     counts = np.diff(contents.lexical.starts)
     order = np.lexsort((np.arange(len(counts)), -counts))[:_COMMONEST]
-    return [contents.lexical.words[at] for at in order]
+    return [shown(contents.lexical.words[at]) for at in order]

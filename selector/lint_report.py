@@ -60,7 +60,8 @@ def lint_lines(surfaces: Sequence[SurfaceLint], *, show: int) -> Iterator[str]:
             found = [finding for finding in one.findings if finding.code is code]
             if not found:
                 continue
-            yield f"\n{code} ({len(found):,}): {MEANS[code]}"
+            yield ""
+            yield f"{code} ({len(found):,}): {MEANS[code]}"
             yield from (f"  {_line(finding)}" for finding in found[:show])
             if len(found) > show:
                 yield f"  … and {len(found) - show:,} more; --json lists all, --show more"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from surface.adapters.application_object import load_registry
-from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, run, say
+from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, run, say, show
 from surface.adapters.output_file import write_whole
 from surface.advice import SurfaceAdvice, Verdict, advise
 from surface.errors import ConfigurationError
@@ -68,11 +68,12 @@ def _advise(arguments: argparse.Namespace) -> None:
             }
         )
         return
-    print("\n\n".join(_shown(surface, arguments.steps) for surface in advice))
-    print("\nBytes are canonical schema bytes: evidence to compare, not tokens; usage reports say what a run costs.")
+    for surface in advice:
+        show([*_shown(surface, arguments.steps), ""])
+    show(["Bytes are canonical schema bytes: evidence to compare, not tokens; usage reports say what a run costs."])
 
 
-def _shown(advice: SurfaceAdvice, steps: int) -> str:
+def _shown(advice: SurfaceAdvice, steps: int) -> list[str]:
     lines = [
         f"surface {advice.surface}: {advice.tools} tools",
         f"  every tool in every step   {advice.whole_catalog:>12,} bytes a step",
@@ -89,7 +90,7 @@ def _shown(advice: SurfaceAdvice, steps: int) -> str:
         lines.append(f"  verdict: defer; such a run sends {advice.run_whole / advice.run_deferred:.1f} times less")
     else:
         lines.append("  verdict: send all tools with mount_agent; a search round costs more than it saves here")
-    return "\n".join(lines)
+    return lines
 
 
 ADVISE = Command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from rich.console import Console
@@ -89,7 +89,8 @@ class LineProgress:
             self._say(f"{stage}: {done:,} of {total:,}{left}")
 
     def _say(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        with suppress(OSError):  # nobody listens, which is no reason to end what is under way
+            print(line, file=self._stream, flush=True)
 
 
 def _duration(seconds: float) -> str:

@@ -23,7 +23,7 @@ from models.adapters.choice import chosen_embedder
 from models.adapters.model_arguments import add_model
 from models.adapters.onnx import usable_cores
 from models.errors import ModelError
-from surface.adapters.command_line import DONE, Command, WrongUseError, print_json, say
+from surface.adapters.command_line import DONE, Command, WrongUseError, print_json, say, show
 from surface.errors import CatalogError
 
 FAILURES = (CatalogError, IndexerError, ModelError)
@@ -99,7 +99,7 @@ def _deploy(arguments: argparse.Namespace, attempt: Attempt) -> None:
     if arguments.json:
         print_json(deploy_json(result, left_out, seconds=elapsed))
     else:
-        print("\n".join(deploy_lines(result, left_out, seconds=elapsed)), flush=True)
+        show(deploy_lines(result, left_out, seconds=elapsed))
 
 
 def _read(arguments: argparse.Namespace) -> ReadCatalog:

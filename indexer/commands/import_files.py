@@ -14,7 +14,7 @@ from indexer.errors import FileTooLargeError, IndexerError
 from indexer.importing.importing import Imported, import_catalog
 from indexer.importing.report import catalog_json, import_json, import_lines
 from indexer.importing.source import FORMATS, SourceFile
-from surface.adapters.command_line import Command, CommandFailedError, print_json
+from surface.adapters.command_line import Command, CommandFailedError, print_json, show
 from surface.adapters.json_schema import problem_of
 from surface.adapters.output_file import write_whole
 from surface.errors import CatalogError
@@ -60,7 +60,7 @@ def _import(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(import_json(imported, written=written))
     else:
-        print("\n".join(import_lines(imported, written=written)))
+        show(import_lines(imported, written=written))
     if failure is not None:
         raise CommandFailedError(failure)
 

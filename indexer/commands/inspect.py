@@ -10,7 +10,7 @@ from indexer.contents import read_contents
 from indexer.errors import IndexerError
 from indexer.inspection import inspection_json, inspection_lines
 from indexer.releases import kept_release
-from surface.adapters.command_line import DONE, Command, CommandFailedError, WrongUseError, print_json
+from surface.adapters.command_line import DONE, Command, CommandFailedError, WrongUseError, print_json, show
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(inspection_json(artefact.manifest, contents, tools=arguments.tools))
     else:
-        print("\n".join(inspection_lines(artefact.manifest, contents, tools=arguments.tools)))
+        show(inspection_lines(artefact.manifest, contents, tools=arguments.tools))
     return DONE
 
 

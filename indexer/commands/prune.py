@@ -18,7 +18,7 @@ from indexer.commands.numbers import number, several
 from indexer.errors import IndexerError
 from indexer.ledger import Ledger
 from indexer.table import counted, short, weighed
-from surface.adapters.command_line import DONE, Command, print_json
+from surface.adapters.command_line import DONE, Command, print_json, show
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -65,12 +65,11 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         return DONE
     verb = "would go" if arguments.dry_run else "gone"
-    print(
+    head = (
         f"{application}: {counted(len(pruning.versions), 'version')}, {weighed(pruning.size)}, {verb}; "
         f"{counted(len(pruning.ledger.releases), 'release')} kept"
     )
-    for one in pruning.versions:
-        print(f"  {one.surface}  {short(one.version)}")
+    show([head, *(f"  {one.surface}  {short(one.version)}" for one in pruning.versions)])
     return DONE
 
 

@@ -7,7 +7,7 @@ import argparse
 from indexer.commands.arguments import add_application, add_store, refuse_unsound, store_of
 from indexer.errors import IndexerError
 from indexer.health import health_json, health_lines, healths_of
-from surface.adapters.command_line import DONE, Command, print_json
+from surface.adapters.command_line import DONE, Command, print_json, show
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(health_json(applications))
     else:
-        print("\n".join(health_lines(applications)))
+        show(health_lines(applications))
     refuse_unsound(applications)
     return DONE
 

@@ -23,7 +23,7 @@ from indexer.ledger import Ledger
 from indexer.release import Release
 from indexer.releases import SHORTEST_PREFIX, Switched, kept_release, previous_release, switch
 from indexer.table import short
-from surface.adapters.command_line import DONE, Command, print_json
+from surface.adapters.command_line import DONE, Command, print_json, show
 
 _FAILURES = (IndexerError,)
 _EXIT_CODES = {ActivationConflictError: LOST_THE_RACE, SwitchedError: SWITCHED}
@@ -81,10 +81,14 @@ def _tell(application: str, switched: Switched, *, as_json: bool) -> None:
             }
         )
     elif switched.unchanged:
-        print(f"{application}: release {short(release.id)} was active already", flush=True)
+        show([f"{application}: release {short(release.id)} was active already"])
     else:
-        print(f"{application}: release {short(release.id)} is active (deploy {short(release.deploy)})")
-        print(f"  before it: {short(switched.previous)}", flush=True)
+        show(
+            [
+                f"{application}: release {short(release.id)} is active (deploy {short(release.deploy)})",
+                f"  before it: {short(switched.previous)}",
+            ]
+        )
 
 
 ACTIVATE = Command(

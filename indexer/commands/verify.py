@@ -29,7 +29,7 @@ from models.adapters.model_arguments import add_model
 from models.adapters.onnx import usable_cores
 from models.embedder import Embedder
 from models.errors import ModelError
-from surface.adapters.command_line import DONE, Command, CommandFailedError, WrongUseError, print_json
+from surface.adapters.command_line import DONE, Command, CommandFailedError, WrongUseError, print_json, show
 from surface.errors import CatalogError
 
 
@@ -71,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({**health_json(healths), "compared": compared})
     else:
-        print("\n".join([*health_lines(healths), *_lines(compared)]))
+        show([*health_lines(healths), *_lines(compared)])
     refuse_unsound(healths)
     if any(one["problems"] for one in compared):
         raise CommandFailedError("the active release is not what the catalog makes; standard output says where")

@@ -13,7 +13,7 @@ from indexer.ledger import Activation
 from indexer.ports import ArtefactStore
 from indexer.table import short
 from indexer.watching import Watching
-from surface.adapters.command_line import DONE, Command, CommandFailedError, print_json, say
+from surface.adapters.command_line import DONE, Command, CommandFailedError, print_json, say, show
 
 LOOK_S = 2.0
 """Between two looks at the store where it gives no hint."""
@@ -46,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print_json({"application": application, **line.model_dump(mode="json")})
         else:
             moment = line.at.isoformat(timespec="seconds")
-            print(f"{moment}  {application}  {short(line.release)}  deploy {short(line.deploy)}", flush=True)
+            show([f"{moment}  {application}  {short(line.release)}  deploy {short(line.deploy)}"])
         if arguments.until is not None and line.release.startswith(arguments.until):
             return DONE
     if arguments.until is None:

@@ -31,7 +31,7 @@ from selector.per_query import EarlierRun, per_query_lines, read_per_query
 from selector.ranking import LEGS, Leg
 from selector.service import Selector
 from selector.tool_sets import one_surface, surfaces_of
-from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say
+from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say, show
 from surface.adapters.output_file import write_whole
 
 
@@ -131,7 +131,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(report_json(reports, comparison, model=None if words_only else embedder.manifest.identity))
         return
-    print("\n".join(report_lines(reports, comparison)))
+    show(report_lines(reports, comparison))
 
 
 def _refuse_contradictions(arguments: argparse.Namespace) -> None:

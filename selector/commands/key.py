@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from selector.access import ANY, KEY_BYTES, Rate, hashed, key_of
 from selector.commands.rate import rate
-from surface.adapters.command_line import Command, WrongUseError, print_json, say
+from surface.adapters.command_line import Command, WrongUseError, print_json, say, show
 from surface.identity import is_key
 
 
@@ -44,9 +44,9 @@ def _key(arguments: argparse.Namespace) -> None:
         print_json({"id": name, "key": key, "hash": hashed(key), "entry": entry})
         return
     say("the key, shown this once; whoever asks sends it as Authorization: Bearer KEY")
-    print(key)
+    show([key])
     say("\nfor the file that serve --keys names:\n")
-    print(entry)
+    show(entry.split("\n"))
 
 
 def _entry(name: str, hash_: str, application: str, surfaces: list[str], its_rate: Rate | None) -> str:

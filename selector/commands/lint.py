@@ -27,7 +27,7 @@ from selector.lint_report import SurfaceLint, failing, lint_json, lint_lines
 from selector.lint_shadows import lint_shadows
 from selector.service import Selector
 from selector.tool_sets import one_surface, surfaces_of
-from surface.adapters.command_line import DONE, FAILED, Command, print_json, say
+from surface.adapters.command_line import DONE, FAILED, Command, print_json, say, show
 
 _WITH_A_RANKER: Final = frozenset({Code.SHADOWED, Code.ALWAYS_BEHIND})
 _WITH_VECTORS: Final = _WITH_A_RANKER | {Code.INDISTINGUISHABLE}
@@ -69,7 +69,7 @@ def _lint(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(lint_json(reports, checks=checks))
     else:
-        print("\n".join(lint_lines(reports, show=arguments.show)))
+        show(lint_lines(reports, show=arguments.show))
     failed = failing(reports, arguments.fail_on or ())
     if failed:
         say("lint: failed on " + ", ".join(f"{code} ({count:,})" for code, count in failed.items()))

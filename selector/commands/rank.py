@@ -11,7 +11,8 @@ from models.adapters.choice import chosen_embedder
 from models.adapters.model_arguments import add_model
 from selector.commands.opening import FAILURES, add_strictness, library_over, limit, ranking_threads
 from selector.service import Selector
-from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say
+from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say, show
+from surface.catalog_rules import shown
 from surface.errors import RankerUnavailable
 from surface.identity import is_key
 from surface.ranking import RankRequest
@@ -54,8 +55,7 @@ def _rank(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(reply.model_dump(mode="json"))
         return
-    for ranked in reply.ranked:
-        print(f"{ranked.score:8.4f}  {ranked.name}")
+    show(f"{ranked.score:8.4f}  {shown(ranked.name)}" for ranked in reply.ranked)
     if reply.abstained:
         say("nothing in this catalog fits")
 

@@ -35,7 +35,7 @@ from selector.following import Hint
 from selector.library import Library
 from selector.served import Change
 from selector.service import Selector
-from surface.adapters.command_line import Command, CommandFailedError
+from surface.adapters.command_line import Command, CommandFailedError, show
 
 LOG = logging.getLogger("toolsurface.selector")
 
@@ -151,7 +151,7 @@ def _serve(arguments: argparse.Namespace) -> None:
                 most=arguments.max_connections,
                 drain=lambda: arguments.drain if library.start == "over" else 0.0,
                 leaving=leaving,
-                listening=lambda: print(f"serving {address(bound)}", flush=True),
+                listening=lambda: show([f"serving {address(bound)}"]),
             )
         except RuntimeError as error:
             raise CommandFailedError(str(error)) from error

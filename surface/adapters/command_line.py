@@ -4,21 +4,24 @@
     others         what the help of a command says
 
 A part declares its subcommands as `Command` values and registers them as entry points of the group
-``toolsurface.commands``; ``python -m <part>`` runs the same values through `run`. Results go to standard output
-(one JSON object under ``--json``), everything else to standard error.
+``toolsurface.commands``; ``python -m <part>`` runs the same values through `run`. Results go to standard output by
+`show` (one JSON object under ``--json``, by `print_json`), everything else to standard error by `say`. Whatever a name
+holds, none of them fails of it, and none hands a terminal what it would obey.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from surface._version import __version__
@@ -29,6 +32,9 @@ DONE, FAILED, WRONG_USE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 # What the bytes of a file's name become that are no text, and no output can take.
 _NO_TEXT, _INSTEAD = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
+_NO_ASCII = re.compile(r"[^ -~]")
+# What a terminal obeys or orders lines by, beside the end of a line.
+_OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 # Which extra brings a part, for the one who asks for a part that is not installed.
 _PARTS = ("surface", "indexer", "selector", "models")
@@ -41,6 +47,10 @@ class CommandFailedError(Exception):
 
 class WrongUseError(Exception):
     """The command was asked for something that cannot be; the message names the argument and the fix. Exit code 2."""
+
+
+class OutputError(OSError):
+    """Standard output takes no more; the command has told its result to nobody. Exit code 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +82,41 @@ class _Parser(argparse.ArgumentParser):
         """Ends with code 2."""
         self.exit(WRONG_USE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # The help and the version are results; argparse would drop what cannot be written, or fail at the very end.
+        if message and file is not None:
+            _put(message, end="") if file is sys.stdout else say(message.removesuffix("\n"))
+
 
 def say(message: str) -> None:
-    """One line for the person at the terminal, on standard error."""
+    """One line for the person at the terminal, on standard error. Where nobody listens, nothing is said."""
     if sys.stderr is not None:  # a daemon may have closed it, and print would then use standard output
-        print(_NO_TEXT.sub(_INSTEAD, message), file=sys.stderr, flush=True)
+        with suppress(OSError):
+            print(_plain(message), file=sys.stderr, flush=True)
+
+
+def show(lines: Iterable[str]) -> None:
+    """The command's result as lines for people, on standard output. Raises `OutputError`."""
+    _put("".join(_plain(line).replace("\n", "\\n") + "\n" for line in lines), end="")
 
 
 def print_json(value: Any) -> None:
-    """The command's result as one JSON object on standard output; what is no text, as in a file's name, is U+FFFD."""
-    print(_NO_TEXT.sub(_INSTEAD, json.dumps(value, ensure_ascii=False, allow_nan=False)), flush=True)
+    """The command's result as one JSON object of ASCII, on standard output; what is no text, as in a file's name, is
+    U+FFFD. Raises `OutputError`.
+    """
+    text = _NO_TEXT.sub(_INSTEAD, json.dumps(value, ensure_ascii=False, allow_nan=False))
+    _put(_NO_ASCII.sub(lambda one: json.dumps(one[0])[1:-1], text))
+
+
+def _plain(text: str) -> str:
+    return _OBEYED.sub(lambda one: ascii(one[0])[1:-1], _NO_TEXT.sub(_INSTEAD, text))
+
+
+def _put(text: str, end: str = "\n") -> None:
+    try:
+        print(text, end=end, flush=True)
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror) from error
 
 
 def run(commands: Sequence[Command], prog: str, argv: Sequence[str] | None = None) -> int:
@@ -89,14 +124,14 @@ def run(commands: Sequence[Command], prog: str, argv: Sequence[str] | None = Non
 
     Without `argv` the command is this process's own, which ends with it: its exit code stands, whatever signal comes.
     """
-    with restored() if argv is not None else nullcontext():
+    with restored() if argv is not None else _own_process():
         return _run({command.name: command for command in commands}, prog, sys.argv[1:] if argv is None else argv)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs whichever installed subcommand is asked for: ``toolsurface``. `argv` as for `run`."""
     try:
-        with restored() if argv is not None else nullcontext():
+        with restored() if argv is not None else _own_process():
             return _main(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
         # Also while a part is being imported, which takes a second.
@@ -122,7 +157,31 @@ def _main(arguments: list[str]) -> int:
     return _run(commands, "toolsurface", arguments, missing)
 
 
+@contextmanager
+def _own_process() -> Iterator[None]:
+    """Whatever the environment says of them, the outputs show what they cannot encode in other characters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    yield
+
+
 def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: dict[str, str] | None = None) -> int:
+    try:
+        chosen = _chosen(commands, prog, argv, missing or {})
+        prog = f"{prog} {chosen.command}"
+        return _ended(commands[chosen.command], chosen, prog)
+    except OutputError as error:
+        if error.errno != errno.EPIPE:  # whoever read our output may have left (``| head``)
+            say(f"{prog}: the output cannot be written: {error.strerror}")
+        return FAILED
+    finally:
+        _flush()
+
+
+def _chosen(
+    commands: dict[str, Command], prog: str, argv: Sequence[str], missing: dict[str, str]
+) -> argparse.Namespace:
     parser = _Parser(prog=prog, description="Deferred tools for agents.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"toolsurface {__version__}")
     listed = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -132,52 +191,37 @@ def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: 
             command.name, help=command.summary, description=command.summary, allow_abbrev=False
         )
         command.configure(parsers[command.name])
-    for name, hint in (missing or {}).items():
+    for name, hint in missing.items():
         listed.add_parser(name, help=hint)
     chosen, unknown = parser.parse_known_args(argv)
     if unknown:
         parsers[chosen.command].error(f"unrecognized arguments: {' '.join(unknown)}")
-    try:
-        return _ended(commands[chosen.command], chosen, prog)
-    finally:
-        _flushed()
+    return chosen
 
 
 def _ended(command: Command, chosen: argparse.Namespace, prog: str) -> int:
     expected: tuple[type[Exception], ...] = (CommandFailedError, *command.failures)
     try:
-        code = command.run(chosen) or DONE
-        if sys.stdout is not None:
-            sys.stdout.flush()  # what cannot be written fails here, not when the interpreter ends
+        return command.run(chosen) or DONE
     except WrongUseError as error:
-        say(f"{prog} {command.name}: {error}")
+        say(f"{prog}: {error}")
         return WRONG_USE
     except expected as error:
-        say(f"{prog} {command.name}: {error}")
+        say(f"{prog}: {error}")
         return next((code for kind, code in command.exit_codes.items() if isinstance(error, kind)), FAILED)
     except KeyboardInterrupt as error:
-        say(f"{prog} {command.name}: interrupted")
+        say(f"{prog}: interrupted")
         return TERMINATED if isinstance(error, TerminatedError) else INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has left (``| head``)
-        return FAILED
-    except OSError as error:
-        if _flushed():
-            raise  # not the output's
-        say(f"{prog} {command.name}: the output cannot be written: {error.strerror}")
-        return FAILED
-    else:
-        return code
 
 
-def _flushed() -> bool:
-    """Whether the output could be written; where not, the interpreter does not complain of it when it ends."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
-    return True
+def _flush() -> None:
+    """What an output did not take is given up, so that the interpreter does not complain of it when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            try:
+                stream.flush()
+            except OSError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _how_to_install(entry: EntryPoint, error: ModuleNotFoundError) -> str:

@@ -217,10 +217,12 @@ def test_further_signals_while_the_last_words_are_said_change_nothing(
     assert capsys.readouterr().err.endswith("is active nevertheless\n")
 
 
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("place", ["full", "closed"])
-def test_an_output_that_cannot_be_written_hides_no_release(catalogs: list[Path], place: str) -> None:
+def test_an_output_that_cannot_be_written_hides_no_release(catalogs: list[Path], place: str, *, buffered: bool) -> None:
     command = [sys.executable, "-P", "-c", FULL, *arguments(catalogs[1])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment["PYTHONUNBUFFERED"] = "" if buffered else "1"
     if place == "full":
         output = os.open("/dev/full", os.O_WRONLY)
     else:
@@ -262,8 +264,8 @@ if place == "told":
     told = command_line.print_json
     deploy.print_json = switch.print_json = lambda value: (told(value), last.hold())
 elif place == "flushing":
-    flushed = command_line._flushed
-    command_line._flushed = lambda: (last.hold(), flushed())
+    flush = command_line._flush
+    command_line._flush = lambda: (last.hold(), flush())
 elif place == "leaving":
     atexit.register(last.hold)
 code = command_line.run((deploy.DEPLOY, switch.ROLLBACK), "toolsurface")
@@ -284,10 +286,13 @@ def held(place: str, *argv: str, how: signal.Signals) -> tuple[int, Any, str]:
     with subprocess.Popen(command, env=environment, text=True, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        result = json.loads(process.stdout.readline())
-        assert "held\n" in iter(process.stderr.readline, "")
-        process.send_signal(how)
-        _, words = process.communicate(timeout=120)
+        try:
+            result = json.loads(process.stdout.readline())
+            assert "held\n" in iter(process.stderr.readline, "")
+            process.send_signal(how)
+            _, words = process.communicate(timeout=120)
+        finally:
+            process.kill()  # one that is held for ever, where it did not come to the place
     return process.returncode, result, words
 
 

@@ -70,7 +70,7 @@ def test_a_result_is_one_json_line_on_standard_output(capsys: pytest.CaptureFixt
     print_json({"größe": [1, None]})
     say("done")
     told = capsys.readouterr()
-    assert told.out == '{"größe": [1, null]}\n'
+    assert told.out == '{"gr\\u00f6\\u00dfe": [1, null]}\n'
     assert told.err == "done\n"
 
 
