@@ -16,7 +16,7 @@ from surface.errors import ConfigurationError
 from surface.evidence import Observer, require_plain
 from surface.execution import Executor
 from surface.guarded_ranking import GuardedRanking
-from surface.hooks import Fence, Hooks
+from surface.hooks import Fence, Hooks, require_callbacks
 from surface.identity import require_at_least_one, require_key, require_run_id
 from surface.lexical_ranker import LexicalRanker
 from surface.limits import Limits
@@ -108,6 +108,13 @@ def create_deferred_agent_tool_surface(
         raise ConfigurationError("dialect: needs a Dialect, such as ANTHROPIC_MESSAGES of surface.adapters")
     if ranker is not None and not hasattr(ranker, "rank"):
         raise ConfigurationError("ranker: needs a Ranker, such as SelectorClient(url) of surface.adapters")
+    if ranker is not None and not hasattr(ranker, "id"):
+        raise ConfigurationError(
+            'ranker.id: needs a short constant, such as "mine", that receipts and evidence name it by'
+        )
+    if signer is not None and not isinstance(signer, ReceiptSigner):
+        raise ConfigurationError(f"signer: needs a ReceiptSigner, not {type(signer).__name__}")
+    require_callbacks(hooks, fence)
     require_plain(observer)
     limits = limits or Limits()
     smallest = smallest_receipt_bytes(signed=signer is not None)

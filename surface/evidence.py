@@ -86,7 +86,9 @@ Observer = Callable[[Evidence], None]
 
 
 def require_plain(observer: Observer | None) -> None:
-    """Raises ConfigurationError where the observer is async: nobody would await it."""
+    """Raises ConfigurationError where the observer is no function, or async: nobody would await it."""
+    if observer is not None and not callable(observer):
+        raise ConfigurationError(f"observer: needs a function, not {type(observer).__name__}")
     of_object = getattr(observer, "__call__", None)  # noqa: B004 - asks how it is called, not whether
     if inspect.iscoroutinefunction(observer) or inspect.iscoroutinefunction(of_object):
         raise ConfigurationError("observer: needs a plain function, not an async one; let it start a task if it waits")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from surface.call import CallContext
-from surface.errors import ToolSurfaceError
+from surface.errors import ConfigurationError, ToolSurfaceError
 
 Fence = Callable[[CallContext], bool | Awaitable[bool]]
 """Whether the run still owns its conversation. Asked exactly once per call; False answers FENCED (MNT-4)."""
@@ -63,3 +63,11 @@ class Hooks:
     on_error: Callable[[Exception, CallContext], Awaitable[None] | None] | None = None
     """Sees the exception as it was raised, SystemExit and its like too; its own failure is logged by class name and
     swallowed."""
+
+
+def require_callbacks(hooks: object, fence: object) -> None:
+    """Raises ConfigurationError where one of these is given and cannot be called as it has to be."""
+    if hooks is not None and not isinstance(hooks, Hooks):
+        raise ConfigurationError(f"hooks: needs Hooks(…), not {type(hooks).__name__}")
+    if fence is not None and not callable(fence):
+        raise ConfigurationError(f"fence: needs a function of the call, not {type(fence).__name__}")

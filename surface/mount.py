@@ -18,7 +18,7 @@ from surface.dialect import Dialect, require_carried
 from surface.direct_calls import DEFAULT_CONCURRENCY, DirectCalls, OnInterrupted
 from surface.evidence import Observer, StepEvidence, report, require_plain
 from surface.execution import Executor
-from surface.hooks import Fence, Hooks
+from surface.hooks import Fence, Hooks, require_callbacks
 from surface.identity import require_at_least_one, require_key, require_run_id
 from surface.prepared_step import PreparedStep, StepChanges
 from surface.tool import Service, Tool
@@ -139,6 +139,7 @@ def mount_agent(
     Raises CatalogError with every fault of the tool set, DialectError with every name or content kind that the
     dialect cannot carry, ConfigurationError where a setting is out of its range.
     """
+    require_callbacks(hooks, fence)
     require_plain(observer)
     catalog = build_catalog(tools)
     require_carried(dialect, catalog)

@@ -346,6 +346,15 @@ def test_what_is_no_tool_is_refused_in_one_sentence(wrong: Callable[..., Any]) -
         langchain_tool(wrong)
 
 
+def test_a_tool_of_the_library_is_to_be_put_on_the_surface_as_it_is() -> None:
+    def listed() -> str:
+        """Lists."""
+        return ""
+
+    with pytest.raises(ConfigurationError, match="put it on the surface as it is"):
+        langchain_tool(langchain_tool(listed))
+
+
 def test_another_dialect_refuses_langchains_tools_when_it_mounts() -> None:
     def listed() -> str:
         """Lists."""

@@ -102,6 +102,13 @@ async def test_a_tool_that_another_capability_puts_over_one_of_the_surfaces_is_r
     assert bench.desk.did == []
 
 
+async def test_a_test_that_overrides_the_toolsets_is_told_to_override_the_model_alone() -> None:
+    bench = Bench(refund)
+    bench.turns = [[SEARCH]]
+    with bench.agent.override(toolsets=[]), pytest.raises(ConfigurationError, match=r"override the model alone"):
+        await bench.agent.run("Go on.", deps=bench.desk)
+
+
 async def test_a_prefixed_tool_of_the_agents_own_has_another_name() -> None:
     bench = Bench(refund, toolsets=[FunctionToolset([refund, search_tools]).prefixed("own")])
     await bench.run([SEARCH], [("own_refund", {"amount": 1}), REFUND])

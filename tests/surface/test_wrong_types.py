@@ -28,6 +28,13 @@ def forgotten() -> None:
     """Nobody decorated it."""
 
 
+class Nameless:
+    """Ranks, and forgot its id."""
+
+    async def rank(self, request: object) -> None:
+        """Nothing."""
+
+
 def surface_of(**given: Any) -> Any:
     whole: dict[str, Any] = {"key": "reader", "tools": [make_tool("one")], **given}
     return create_deferred_agent_tool_surface(
@@ -88,6 +95,11 @@ def test_a_run_id_that_is_none_is_refused_where_it_enters(run_id: Any) -> None:
     [
         ({"dialect": "anthropic"}, "dialect: needs a Dialect"),
         ({"ranker": "http://selector"}, "ranker: needs a Ranker"),
+        ({"ranker": Nameless()}, "ranker.id: needs a short constant"),
+        ({"signer": "secret"}, "signer: needs a ReceiptSigner, not str"),
+        ({"fence": "x"}, "fence: needs a function of the call, not str"),
+        ({"hooks": 3}, "hooks: needs Hooks(…), not int"),
+        ({"observer": 3}, "observer: needs a function, not int"),
         ({"application": None}, "application: needs 1-64 characters"),
         ({"surfaces": [make_tool("one")]}, "surfaces: needs a list of Surface values"),
         ({"max_searches_per_run": 0}, "max_searches_per_run: needs a whole number"),
@@ -105,6 +117,13 @@ def test_a_wrong_setting_is_named(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigurationError) as raised:
         create_deferred_agent_tool_surface(**whole)
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("given", [{"fence": "x"}, {"hooks": 3}, {"observer": 3}])
+def test_an_ordinary_mount_names_it_too(given: dict[str, Any]) -> None:
+    (field,) = given
+    with pytest.raises(ConfigurationError, match=f"^{field}: needs"):
+        mount_agent([make_tool("one")], dialect=ANTHROPIC_MESSAGES, **given)
 
 
 @pytest.mark.rule("ACT-6")

@@ -82,6 +82,10 @@ class ClosedDirectTool(ClosedTool):
 
 
 def _made(function: Any) -> BaseTool:
+    if isinstance(function, Tool):
+        raise ConfigurationError(
+            "langchain_tool: this is a tool of the library already; put it on the surface as it is"
+        )
     try:
         made: Any = tool_from_function(function)
     except (TypeError, ValueError) as error:

@@ -200,7 +200,8 @@ class DeferredTools(AbstractCapability[Any]):
         search = offered.get(self.search_tool)
         if search is None or not isinstance(search.toolset, RunToolset):
             raise ConfigurationError(
-                f"{self.search_tool}: is not among the tools of this step; do not rename, prefix or filter it"
+                f"{self.search_tool}: is not among the tools of this step; do not rename, prefix, filter or override "
+                "it (in a test override the model alone: agent.override(model=…))"
             )
         refuse_namesakes(search.toolset.surface, beside(offered))
         for call in response.tool_calls:
