@@ -89,7 +89,10 @@ def _shown(advice: SurfaceAdvice, steps: int) -> list[str]:
     if advice.verdict is Verdict.DEFER:
         lines.append(f"  verdict: defer; such a run sends {advice.run_whole / advice.run_deferred:.1f} times less")
     else:
-        lines.append("  verdict: send all tools with mount_agent; a search round costs more than it saves here")
+        lines.append("  verdict: send all tools; a search round costs more than it saves here")
+        lines.append(
+            "  how: mount_agent, or in a framework's loop create_agent(tools=…) or Agent(tools=…) without a surface"
+        )
     return lines
 
 

@@ -232,3 +232,4 @@ def test_an_ordinary_mount_gets_advice_before_it_is_deferred(tmp_path: Path) -> 
     done = run(tmp_path, "advise", "shop_mount:mount")
     assert done.returncode == 0, done.stderr
     assert "verdict: send all tools" in done.stdout
+    assert "Agent(tools=…)" in done.stdout
