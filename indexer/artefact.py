@@ -36,6 +36,8 @@ FILES = frozenset({NAMES, DIGESTS, TEXTS, VECTORS, WORDS, STARTS, ROWS, IMPACTS}
 """Every file of an artefact; a manifest that names another one is refused."""
 MANIFEST = "manifest.json"
 """Where the manifest stands beside them."""
+MENDED = "deploy the catalog it came from again"
+"""What puts any version right. The catalog of the active release leaves the versions of other kept releases alone."""
 MAX_FILE_BYTES = 8 * 1024**3
 MAX_ARTEFACT_BYTES = MAX_FILE_BYTES
 """Of all files together: vectors of 384 dimensions for four million tools."""
@@ -189,11 +191,11 @@ class Artefact:
             if len(data) != entry.size:
                 raise ArtefactError(
                     f"version {self.version}: {name} has {len(data)} bytes where its manifest says {entry.size}; "
-                    "deploy again"
+                    f"{MENDED}"
                 )
             if sha256(data).hexdigest() != entry.sha256:
                 raise ArtefactError(
-                    f"version {self.version}: {name} is damaged (its sha256 is not the manifest's); deploy again"
+                    f"version {self.version}: {name} is damaged (its sha256 is not the manifest's); {MENDED}"
                 )
         object.__setattr__(self, "_verified", True)
 
@@ -212,16 +214,19 @@ def read_artefact(
     Raises `ArtefactError` that begins with `where`, or names the version, where a file is missing or damaged, or it is
     another version than was asked for.
     """
-    manifest = read_manifest(written)
+    try:
+        manifest = read_manifest(written)
+    except ArtefactError as error:
+        raise ArtefactError(f"{where}: surface {surface} of application {application}: {error}; {MENDED}") from None
     if (manifest.application, manifest.surface, manifest.version) != (application, surface, version):
-        raise ArtefactError(f"{where}: holds another version than its place says; deploy again")
+        raise ArtefactError(f"{where}: holds another version than its place says; {MENDED}")
     if manifest.to_bytes() != written:  # the same in other bytes, as 1E-05 is 1e-05
-        raise ArtefactError(f"{where}: {MANIFEST} is damaged (it says the same in other bytes); deploy again")
+        raise ArtefactError(f"{where}: {MANIFEST} is damaged (it says the same in other bytes); {MENDED}")
     files: dict[str, bytes] = {}
     for name, entry in manifest.files.items():
         data = read(name, entry.size)
         if data is None:
-            raise ArtefactError(f"{where}: {name} is missing; deploy again")
+            raise ArtefactError(f"{where}: {name} is missing; {MENDED}")
         files[name] = data
     artefact = Artefact(manifest=manifest, files=files)
     artefact.verify()

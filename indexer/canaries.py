@@ -91,7 +91,9 @@ def _read(line: bytes, *, number: int, names: Mapping[str, frozenset[str]]) -> C
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         if first["type"] == "extra_forbidden":
             return "holds a field that is none of query, tool, surface, first"
-        return f"{first['loc'][0] if first['loc'] else 'line'}: {first['msg']}"
+        if first["type"] == "model_type":
+            return "is not one JSON object that holds each field once"
+        return f"{first['loc'][0]}: {first['msg']}"
     surface = next(iter(names)) if read.surface is None and len(names) == 1 else read.surface
     if surface is None or surface not in names:
         return f"surface: needs one of {', '.join(sorted(names))}"

@@ -130,6 +130,8 @@ def health_lines(applications: Sequence[ApplicationHealth]) -> list[str]:
             )
             lines += table([_row(surface) for surface in each.surfaces])
             lines += [f"  ! {surface.surface}: {surface.problem}" for surface in each.surfaces if surface.problem]
+            if at and not each.sound:
+                lines.append("  nothing serves it; to do without it, prune --keep fewer releases")
         if one.ledger is not None and len(one.ledger.releases) > len(one.releases) > 0:
             earlier = ", ".join(short(each.id) for each in one.ledger.releases[len(one.releases) :][:5])
             lines.append(f"  kept for going back: {earlier}")

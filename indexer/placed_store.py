@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_artefact
+from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, MENDED, Artefact, IndexManifest, read_artefact
 from indexer.errors import ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
 from indexer.ledger import Activation, Copy, KeptVersion, Ledger, Pruning, empty_ledger
 from indexer.release import Release
@@ -252,7 +252,7 @@ class PlacedStore:
         address = Address(application=application, surface=known.surface, version=known.version, place=known.place)
         written = self._shelf.read(address, MANIFEST, ceiling=MAX_MANIFEST_BYTES)
         if written is None:
-            raise ArtefactError(f"{where}: {MANIFEST} is missing; deploy again")
+            raise ArtefactError(f"{where}: {MANIFEST} is missing; {MENDED}")
         return read_artefact(
             written,
             lambda name, ceiling: self._shelf.read(address, name, ceiling=ceiling),

@@ -24,8 +24,7 @@ def read_stored(model: type[Stored], data: bytes, *, what: str, format: int | No
         said = value.get("format") if isinstance(value, dict) else None
         if format is not None and type(said) is int and said != format and 0 <= said < _FORMATS:
             raise ArtefactError(
-                f"{what}: was written by another version of toolsurface (its format is {said}, read here is {format});"
-                " deploy again"
+                f"{what}: was written by another version of toolsurface (its format is {said}, read here is {format})"
             )
         return model.model_validate(value)
     except NotJsonError as error:
@@ -33,4 +32,6 @@ def read_stored(model: type[Stored], data: bytes, *, what: str, format: int | No
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = ".".join(ascii(step)[1:-1] if isinstance(step, str) else str(step) for step in first["loc"])
+        if first["type"] == "model_type":
+            raise ArtefactError(f"{what}: {f'{field}: ' if field else ''}must be a JSON object") from None
         raise ArtefactError(f"{what}: {field}: {first['msg']}" if field else f"{what}: {first['msg']}") from None

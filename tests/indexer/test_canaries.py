@@ -72,8 +72,8 @@ def test_the_only_surface_needs_no_name() -> None:
         ({"query": "", "tool": "a"}, "query: "),
         ({"query": QUERY, "tool": "a", "first": 0}, "first: "),
         ({"query": QUERY, "tool": "a", "first": "3"}, "first: "),
-        ([QUERY], "line: "),
-        (QUERY, "line: "),
+        ([QUERY], "is not one JSON object"),
+        (QUERY, "is not one JSON object"),
     ],
 )
 def test_a_line_that_is_no_canary_is_named_by_its_number_and_nothing_of_it_is_told(line: Any, told: str) -> None:

@@ -171,6 +171,45 @@ def test_verify_proves_every_kept_release(line: Line, releases: list[str], place
     assert line.json("status")["sound"]  # of the active release
 
 
+@pytest.mark.parametrize("data", [b"", b"\xff", b"{}", b"[]"])
+def test_a_manifest_that_is_none_is_told_with_its_place_and_the_fix(
+    line: Line, releases: list[str], place: Path, data: bytes
+) -> None:
+    older = DirectoryStore(place).ledger("app").releases[1]
+    version = older.surfaces["reader"].version
+    (found,) = place.rglob(f"{version}/manifest.json")
+    found.write_bytes(data)
+    for command in (["rollback"], ["activate", older.id]):
+        line(*command, code=1)
+        told = line.json(*command, code=1)["error"]
+        for said in (told, line.err):
+            assert f"{version}: surface reader of application app: manifest.json: " in said
+            assert said.rstrip().endswith("; deploy the catalog it came from again")
+            assert "instance of" not in said
+
+
+def test_a_damaged_release_that_is_kept_is_mended_by_its_own_catalog_or_pruned_away(
+    line: Line, releases: list[str], place: Path, tmp_path: Path
+) -> None:
+    catalogs = written(tmp_path)
+    kept = DirectoryStore(place).ledger("app").releases[1].surfaces["reader"].version
+    (found,) = place.rglob(f"{kept}/words.json")
+    sound = found.read_bytes()
+    found.write_bytes(b"[]")
+    said = line("verify", code=1)
+    assert "deploy the catalog it came from again" in said
+    assert "nothing serves it; to do without it, prune" in said
+    deploy_catalog(catalogs[2], store=place, remember=False)
+    assert not line.json("verify", code=1)["sound"]
+    deploy_catalog(catalogs[1], store=place, remember=False)
+    assert line.json("verify")["sound"]
+    assert found.read_bytes() == sound
+    line("activate", releases[2])
+    found.write_bytes(b"[]")
+    line("prune", "--keep", "1", "--spare-hours", "0")
+    assert line.json("verify")["sound"]
+
+
 @pytest.mark.parametrize("command", ["verify", "status"])
 def test_a_ledger_that_is_gone_or_changed_is_told_without_being_asked_for(
     line: Line, releases: list[str], place: Path, command: str
@@ -246,7 +285,7 @@ def test_a_release_of_another_versions_format_is_said_and_the_next_deploy_puts_i
     for command, told in (("inspect", "err"), ("status", "out")):
         out = line(command, code=1)
         assert "written by another version of toolsurface" in (line.err if told == "err" else out)
-        assert "deploy again" in (line.err if told == "err" else out)
+        assert "deploy the catalog it came from again" in (line.err if told == "err" else out)
     assert "is active; embedded 3 texts" in line("deploy", catalogs[-1])
     line("inspect")
 
