@@ -14,9 +14,10 @@ from indexer.errors import FileTooLargeError, IndexerError
 from indexer.importing.importing import Imported, import_catalog
 from indexer.importing.report import catalog_json, import_json, import_lines
 from indexer.importing.source import FORMATS, SourceFile
-from surface.adapters.command_line import Command, CommandFailedError, print_json, show
+from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, show
 from surface.adapters.json_schema import problem_of
 from surface.adapters.output_file import write_whole
+from surface.catalog_rules import shown
 from surface.errors import CatalogError
 from surface.identity import is_key
 
@@ -42,9 +43,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> None:
+    sources = _sources(arguments.sources, output=arguments.output)
     with shown_progress() as progress:
         imported = import_catalog(
-            _sources(arguments.sources),
+            sources,
             check_schema=problem_of,
             application=arguments.application,
             surface=arguments.surface,
@@ -72,21 +74,31 @@ def _failure(imported: Imported, *, strict: bool) -> str | None:
     return "--strict, and tools were refused" if strict and imported.refused_tools else None
 
 
-def _sources(written: Sequence[str]) -> list[SourceFile]:
+def _sources(written: Sequence[str], *, output: Path) -> list[SourceFile]:
     """The files, which are held together, so together they are no larger than one may be."""
     sources: list[SourceFile] = []
     room = MAX_CATALOG_BYTES
     for one in written:
-        sources.append(_source(one, ceiling=room))
+        service, path = _named(one)
+        if output.exists() and path.exists() and output.samefile(path):
+            raise WrongUseError(f"-o {output}: is one of the files to import; name another one")
+        sources.append(SourceFile(file=path.name, data=_read(path, ceiling=room), service=service))
         room -= len(sources[-1].data)
     return sources
 
 
-def _source(written: str, *, ceiling: int) -> SourceFile:
-    service, separator, path = written.partition("=")
-    if not separator or not is_key(service) or Path(written).exists():
-        service, path = "", written
-    return SourceFile(file=Path(path).name, data=_read(Path(path), ceiling=ceiling), service=service or None)
+def _named(written: str) -> tuple[str | None, Path]:
+    """The service and the file that `[SERVICE=]FILE` names; raises WrongUseError where no service has such a name."""
+    if "=" not in written or Path(written).exists():
+        return None, Path(written)
+    service, _, path = written.partition("=")
+    if "=" in path and not Path(path).exists():  # the end is the file, so all before it was meant for the service
+        service, _, path = written.rpartition("=")
+    if not is_key(service):
+        raise WrongUseError(
+            f"SERVICE=FILE: the service {shown(service)} needs 1-64 of A-Z a-z 0-9 _ . -; there is no file {written}"
+        )
+    return service, Path(path)
 
 
 def _read(path: Path, *, ceiling: int) -> bytes:

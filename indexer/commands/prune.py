@@ -69,7 +69,9 @@ def _run(arguments: argparse.Namespace) -> int:
         f"{application}: {counted(len(pruning.versions), 'version')}, {weighed(pruning.size)}, {verb}; "
         f"{counted(len(pruning.ledger.releases), 'release')} kept"
     )
-    show([head, *(f"  {one.surface}  {short(one.version)}" for one in pruning.versions)])
+    left = "would be kept no longer" if arguments.dry_run else "is kept no longer"
+    lines = [f"  release {short(one)} {left}: nothing goes back to it" for one in pruning.releases]
+    show([head, *lines, *(f"  {one.surface}  {short(one.version)}" for one in pruning.versions)])
     return DONE
 
 

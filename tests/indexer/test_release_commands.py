@@ -156,6 +156,7 @@ def test_pruning_frees_the_versions_of_releases_that_are_not_kept(line: Line, re
     said = line("prune", "--keep", "2", "--spare-hours", "0")
     assert said.startswith("app: 1 version, ")
     assert "2 releases kept" in said
+    assert f"  release {releases[0][:12]} is kept no longer: nothing goes back to it\n" in said
     line("activate", releases[0], code=1)
     line("rollback")
     assert active(line) == releases[1]

@@ -114,3 +114,26 @@ def test_a_file_that_cannot_be_read_is_said_in_one_message(
 def test_what_cannot_be_written_is_said(mcp: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert toolsurface("import", mcp, *NAMED, "-o", tmp_path / "none" / "catalog.json") == 1
     assert "cannot be written (No such file or directory)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("service", "told"), [("a b", "'a b'"), ("a=b", "a=b"), ("", "''")])
+def test_a_service_that_cannot_have_its_name_is_said(
+    mcp: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], service: str, told: str
+) -> None:
+    where = ("--application", "shop", "--surface", "clerk", "-o", tmp_path / "catalog.json")
+    assert toolsurface("import", f"{service}={mcp}", *where) == 2
+    error = capsys.readouterr().err
+    assert "SERVICE=FILE: the service " in error
+    assert "needs 1-64 of A-Z a-z 0-9 _ . -" in error
+    assert told.strip("'") in error
+
+
+def test_an_import_does_not_write_over_what_it_reads(
+    mcp: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = mcp.read_bytes()
+    (tmp_path / "link").symlink_to(mcp)
+    for output in (mcp, tmp_path / "link"):
+        assert toolsurface("import", mcp, "--application", "shop", "--surface", "clerk", "-o", output) == 2
+        assert "is one of the files to import" in capsys.readouterr().err
+    assert mcp.read_bytes() == before
