@@ -43,7 +43,10 @@ def read_openapi(document: dict[str, Any], *, file: str, service: str | None) ->
     if not isinstance(version, str) or _VERSION.fullmatch(version) is None:
         told = "is Swagger 2.0" if "swagger" in document else "openapi: needs a version 3.0, 3.1 or 3.2, as text"
         raise CatalogError([Fault(where=file, problem=f"{told}; convert the document to OpenAPI 3 first")])
-    paths = document.get("paths", {})
+    if "paths" not in document:
+        yield Fault(where=file, problem="has no paths, so no operation to take; components and webhooks are none")
+        return
+    paths = document["paths"]
     if not isinstance(paths, dict):
         raise CatalogError([Fault(where=file, problem="paths: must be an object")])
     old = version.startswith("3.0")

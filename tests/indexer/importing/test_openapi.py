@@ -316,3 +316,9 @@ paths:
 def test_what_is_no_openapi_3_document_ends_the_import(document: Any, told: str) -> None:
     with pytest.raises(CatalogError, match=told):
         imported(document)
+
+
+def test_a_description_without_paths_says_why_nothing_is_taken() -> None:
+    for document in ({"openapi": "3.1.0", "webhooks": {}}, {"openapi": "3.0.3", "components": {}}):
+        (told,) = refusals(document)
+        assert "has no paths, so no operation to take" in str(told)
