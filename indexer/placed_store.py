@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, MENDED, Artefact, IndexManifest, read_artefact
@@ -155,17 +156,23 @@ class PlacedStore:
     def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
         """Deletes what `Ledger.pruned` takes away, and what dead processes left.
 
-        Raises `StoreError`, `ArtefactError`.
+        Answers with all that is gone, also where a try took it whose answer was lost. Raises `StoreError`,
+        `ArtefactError`.
         """
-        done: list[Pruning] = []
+        tries: list[Pruning] = []
 
         def pruned(ledger: Ledger) -> Ledger:
-            done.append(ledger.pruned(keep=keep, unused_since=unused_since))
-            return ledger if done[-1].ledger == ledger else done[-1].ledger
+            tries.append(ledger.pruned(keep=keep, unused_since=unused_since))
+            return ledger if tries[-1].ledger == ledger else tries[-1].ledger
 
         self._change(application, pruned)
-        self._delete(application, done[-1].leaving, but=done[-1].watched)
-        return done[-1]
+        last = tries[-1]
+        self._delete(application, last.leaving, but=last.watched)
+        left = {one.id for one in last.ledger.releases}
+        releases = (one for each in tries for one in each.releases if one not in left)
+        versions = {(one.surface, one.version): one for each in tries for one in each.versions}
+        gone = (one for one in versions.values() if last.ledger.version(one.surface, one.version) is None)
+        return replace(last, releases=tuple(dict.fromkeys(releases)), versions=tuple(gone))
 
     def wait_for_change(self, timeout_s: float) -> None:
         """Returns when an activation may have happened, at the latest after `timeout_s` seconds."""

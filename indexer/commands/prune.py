@@ -43,6 +43,7 @@ def _versions(ledger: Ledger) -> set[tuple[str, str]]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    removed: tuple[tuple[str, str], ...] | None = None
     store, vectors = store_of(arguments), vectors_of(arguments)
     application = application_of(arguments, store)
     since = now() - timedelta(hours=arguments.spare_hours)
@@ -51,7 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         pruning = store.prune(application, keep=arguments.keep, unused_since=since)
         if vectors is not None:
-            vectors.prune(application, kept=lambda: _versions(store.ledger(application)))
+            removed = vectors.prune(application, kept=lambda: _versions(store.ledger(application)))
     if arguments.json:
         print_json(
             {
@@ -61,6 +62,9 @@ def _run(arguments: argparse.Namespace) -> int:
                 "releases": list(pruning.releases),
                 "versions": [{"surface": one.surface, "version": one.version} for one in pruning.versions],
                 "bytes": pruning.size,
+                "vectors": None
+                if removed is None
+                else [{"surface": one, "version": version} for one, version in removed],
             }
         )
         return DONE
@@ -71,7 +75,11 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     left = "would be kept no longer" if arguments.dry_run else "is kept no longer"
     lines = [f"  release {short(one)} {left}: nothing goes back to it" for one in pruning.releases]
-    show([head, *lines, *(f"  {one.surface}  {short(one.version)}" for one in pruning.versions)])
+    lines += [f"  {one.surface}  {short(one.version)}" for one in pruning.versions]
+    if removed is not None:
+        lines.append(f"the vectors of {counted(len(removed), 'version')} are gone from --vectors")
+        lines += [f"  {surface}  {short(version)}" for surface, version in removed]
+    show([head, *lines])
     return DONE
 
 

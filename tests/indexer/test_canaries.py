@@ -17,6 +17,7 @@ from indexer.errors import CanaryError, CanaryFileError
 from indexer.memory_store import MemoryStore
 from tests.indexer.embedders import Listening
 from tests.indexer.samples import EMBEDDER, NOW, catalog, json_values, tool
+from tests.indexer.uploads import Uploads
 
 QUERY = "who owes us money"
 TWO = catalog(reader=[tool("a"), tool("b"), tool("c")], writer=[tool("d")])
@@ -123,6 +124,16 @@ def test_one_that_fails_stops_the_deploy_and_is_told_by_its_line() -> None:
     active = store.active("app")
     assert active is not None
     assert active.id == before.release
+
+
+def test_nothing_is_uploaded_once_a_canary_has_failed() -> None:
+    uploads, found = Uploads(), Answering(reader=["a", "b"], writer=["d"])
+    how: dict[str, Any] = {"embedder": EMBEDDER, "now": lambda: NOW, "vectors": uploads, "rehearse": found}
+    with pytest.raises(CanaryError):
+        deploy(TWO, store=MemoryStore(), canaries=[canary("c", surface="writer", line=2), canary("b", first=1)], **how)
+    assert uploads.surfaces == []
+    deploy(TWO, store=MemoryStore(), canaries=[canary("a")], **how)
+    assert uploads.surfaces == ["reader", "writer"]
 
 
 def test_a_release_that_is_active_already_is_asked_too() -> None:

@@ -209,6 +209,16 @@ def test_probes_at_once_do_not_disturb_each_other_and_clear_away_what_a_kill_lef
     assert [one for found in obstore.list(bucket) for one in found] == []
 
 
+def test_a_ledger_that_came_without_an_etag_is_not_replaced() -> None:
+    bucket, one = MemoryStore(), artefact()
+    placed_in(bucket, name="s3://bucket").publish(one, at=NOW)
+    shelf = ObjectShelf(bucket, name="s3://bucket")
+    before = shelf.read_ledger("app")
+    with pytest.raises(StoreError, match="s3://bucket: gives its objects no ETag"):
+        shelf.replace_ledger("app", b"another", tag={})
+    assert shelf.read_ledger("app") == before
+
+
 def test_an_object_store_without_conditional_puts_is_refused(tmp_path: Path) -> None:
     store = placed_in(LocalStore(tmp_path), name="file:///somewhere")
     with pytest.raises(StoreError, match=r"cannot replace an object conditionally.*use a directory"):

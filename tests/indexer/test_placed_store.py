@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 
 import obstore
 import pytest
@@ -148,6 +149,34 @@ def test_an_activation_whose_answer_was_lost_is_announced_when_it_is_tried_again
     with pytest.raises(ActivationConflictError):
         PlacedStore(shelf, new_place=lambda: next(PLACES)).activate(release(ONE), expected=None, at=NOW)
     assert shelf.announced == 1
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "another publishes"])
+def test_a_prune_whose_answer_was_lost_tells_what_it_took(meanwhile: str) -> None:
+    bucket, old = MemoryStore(), artefact("old")
+    store = store_in(bucket)
+    for one, before in ((old, None), (ONE, release(old).id)):
+        store.publish(one, at=NOW)
+        store.activate(release(one), expected=before, at=NOW)
+    plan = store.ledger("app").pruned(keep=1, unused_since=NOW + LATE_WRITER)
+    assert len(plan.releases) == len(plan.versions) == 1
+
+    class Losing(ObjectShelf):
+        lost = False
+
+        def replace_ledger(self, application: str, data: bytes, *, tag: Any) -> bool:
+            done = super().replace_ledger(application, data, tag=tag)
+            if self.lost:
+                return done
+            self.lost = True
+            if meanwhile == "another publishes":
+                store_in(bucket).publish(artefact("new"), at=NOW + LATE_WRITER)
+            return False  # as where the client asked again
+
+    losing = PlacedStore(Losing(bucket, name="s3://losing"), new_place=lambda: next(PLACES))
+    done = losing.prune("app", keep=1, unused_since=NOW + LATE_WRITER)
+    assert (done.releases, done.versions) == (plan.releases, plan.versions)
+    assert done.ledger.version("reader", old.version) is None
 
 
 def test_a_copy_that_is_being_written_is_left_alone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from threading import Thread
 import pytest
 import redis
 
+from indexer.adapters import quick_link
 from indexer.adapters.quick_link import QuickLink
 from indexer.adapters.redis_link import RedisLink, RedisWaits, read_redis_url
 from indexer.errors import StoreUnavailableError
@@ -70,6 +72,20 @@ def test_a_cluster_that_serves_not_all_of_its_keys_yet_is_connected_to_once_it_d
     assert not asked(link)()
     own(alone, SLOTS - 1, SLOTS - 1)
     until(asked(link))
+
+
+def test_a_server_that_nobody_asks_for_is_looked_at_no_more_and_found_out_by_the_next_who_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick_link, "IDLE_S", 0.01)
+    with running(BINARIES["redis-8"], tmp_path) as server:
+        link = quick(server, scheme="redis")
+        assert asked(link)()
+        server.stop(signal.SIGSTOP)
+        assert not asked(link)()
+        until(lambda: all(one.name != "redis-away" for one in threading.enumerate()))
+        server.stop(signal.SIGCONT)
+        assert asked(link)()
 
 
 def test_where_no_thread_is_to_be_had_the_next_who_asks_finds_out(

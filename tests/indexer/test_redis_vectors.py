@@ -230,6 +230,23 @@ def test_an_upload_from_under_which_vectors_are_taken_does_not_end_well_and_the_
     assert vectors.prune(manifest.application, kept=set) == ((manifest.surface, manifest.version),)
 
 
+def test_an_upload_whose_name_a_prune_took_before_any_vector_was_there_is_named_again(
+    vectors: RedisVectors, client: redis.Redis
+) -> None:
+    rows = unit(100, 16)
+    manifest = manifest_of(rows)
+    taken: list[object] = []
+
+    def take(stage: str, done: int, total: int) -> None:
+        if not done and not taken:
+            taken.extend(vectors.prune(manifest.application, kept=set))
+
+    vectors.upload(manifest, rows, progress=take)
+    assert taken
+    assert client.vset().vcard(key_of(manifest)) == len(rows)
+    assert vectors.prune(manifest.application, kept=set) == ((manifest.surface, manifest.version),)
+
+
 def test_what_a_prune_took_answers_nothing_until_the_next_upload(vectors: RedisVectors, client: redis.Redis) -> None:
     rows = unit(100, 16)
     manifest = manifest_of(rows)

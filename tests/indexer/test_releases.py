@@ -14,6 +14,7 @@ from indexer.release import Release
 from indexer.releases import previous_release, switch
 from tests.indexer import samples
 from tests.indexer.samples import NOW, artefact, release
+from tests.indexer.uploads import Uploads
 
 
 def now() -> datetime:
@@ -57,6 +58,16 @@ def test_going_back_has_succeeded_where_only_the_answer_was_lost() -> None:
     switched = switch(store, ledger, previous_release(ledger), now=now)
     assert (switched.release.id, switched.previous) == (release(first).id, release(second).id)
     assert store.active("app") == release(first)
+
+
+def test_activating_what_is_active_uploads_its_vectors_again_where_replicas_hold_none() -> None:
+    one, other = artefact(surface="reader"), artefact(surface="writer")
+    store, uploads = MemoryStore(), Uploads()
+    for each in (one, other):
+        store.publish(each, at=NOW)
+    store.activate(release(one, other), expected=None, at=NOW)
+    assert switch(store, store.ledger("app"), release(one, other), now=now, vectors=uploads).unchanged
+    assert uploads.surfaces == ["reader", "writer"]
 
 
 def test_going_back_is_refused_where_another_release_was_faster() -> None:
