@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware.types import AgentMiddleware
+from langchain.agents.middleware.types import AgentMiddleware, hook_config
 from langchain.agents.structured_output import ToolStrategy
 from langchain.tools import ToolRuntime
 from langchain.tools import tool as lc_tool
@@ -24,7 +24,17 @@ from surface.adapters.langchain.journal import Journal
 from surface.search_tool import DEFAULT_NAME as SEARCH
 from surface.testing import Harness
 from tests.frameworks import broken_langchain as broken
-from tests.frameworks.langchain_agents import Agent, NamesInTheQuery, Renames, Turns, agent_of, answers, call, search
+from tests.frameworks.langchain_agents import (
+    Agent,
+    NamesInTheQuery,
+    Renames,
+    Turns,
+    agent_of,
+    answers,
+    call,
+    last,
+    search,
+)
 from tests.frameworks.langchain_harness import LangChainHarness, ScriptedChatModel
 from tests.surface.broken_harnesses import FIRST, HIDDEN, INHERITS, RESTORES, failing
 
@@ -212,6 +222,27 @@ async def test_one_middleware_serves_each_run_on_its_own_surface_and_no_selectio
     hidden, unknown = answers(back)[-2:]
     assert "SEARCH_REQUIRED" in hidden.text
     assert "UNKNOWN_TOOL" in unknown.text
+
+
+class JumpsToTheModel(AgentMiddleware[Any, Any, Any]):
+    """Passes over the hooks of the middleware behind it, so that nobody names the run."""
+
+    @hook_config(can_jump_to=["model"])
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"jump_to": "model"}
+
+
+@pytest.mark.rule("ACT-2")
+@BOTH
+async def test_a_receipt_of_a_run_that_nobody_named_activates_nothing_in_another_process(how: str) -> None:
+    ran: list[str] = []
+    elsewhere, here = (agent_of(_noting(ran), before=[JumpsToTheModel()]) for _ in range(2))
+    history = await elsewhere.ask([[search("pay")], [call("pay")], "Done."], how)
+    assert ran == ["pay"]
+    here.model.turns.extend([[call("pay")], "Done."])
+    messages = await here.move({"messages": [*history, HumanMessage("Again.")]}, how)
+    assert "did not run" in last(messages).text
+    assert ran == ["pay"]
 
 
 def test_a_name_that_returns_directly_on_one_surface_alone_is_refused_for_one_agent_and_not_for_two() -> None:

@@ -16,14 +16,13 @@ tools         tools written for LangChain, in a catalog as they are
 
 try:
     from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, LangChainMessages
-    from surface.adapters.langchain.middleware import UNNAMED_RUN, DeferredTools, DeferredToolsState
+    from surface.adapters.langchain.middleware import DeferredTools, DeferredToolsState
     from surface.adapters.langchain.tools import langchain_tool
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("needs an extra: pip install 'toolsurface[langchain]'", name=error.name) from error
 
 __all__ = [
     "LANGCHAIN_MESSAGES",
-    "UNNAMED_RUN",
     "DeferredTools",
     "DeferredToolsState",
     "LangChainMessages",

@@ -50,10 +50,6 @@ from surface.prepared_step import PrepareStep
 from surface.registry import CheckedSurface
 from surface.worker_thread import run_aside
 
-UNNAMED_RUN = "unnamed-run"
-"""The run of a graph that was already under way when the middleware came into it."""
-
-
 OfRuntime = Callable[[Any], str]
 """Gets LangGraph's runtime (its `context` is the application's own) and must give the same for the same run."""
 
@@ -110,6 +106,8 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
         self._steps = PreparedSteps()
         self._attempts = Attempts()
         self._id = uuid4().hex
+        # Where before_agent did not name one, as in a graph that was under way already; nobody can guess it.
+        self._unnamed_run = f"unnamed-{uuid4().hex}"
         registered = _registered(
             [controller.registry.surface(surface)]
             if isinstance(surface, str)
@@ -197,7 +195,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
                 raise
 
     def _mount(self, state: Any, runtime: Any) -> MountedRun:
-        run_id = state.get("toolsurface_run", UNNAMED_RUN) if self._run_id is None else self._run_id(runtime)
+        run_id = state.get("toolsurface_run", self._unnamed_run) if self._run_id is None else self._run_id(runtime)
         return self._controller.mount(
             run_id=run_id,
             surface=self._surface if isinstance(self._surface, str) else self._surface(runtime),
