@@ -53,7 +53,25 @@ async def _keep(work: Coroutine[Any, Any, T], ended: list[tuple[T, None] | tuple
         ended.append((None, error))
 
 
-def is_being_cancelled() -> bool:
-    """Whether somebody cancels the current task, as against a CancelledError that some work raised of its own."""
+async def cancellations() -> int:
+    """How often somebody has cancelled the current task by now; a cancellation that is under way arrives here.
+
+    A task that lived through one, as job runners' do, still counts it.
+    """
+    count = _count()
+    if count:
+        await asyncio.sleep(0)
+    return count
+
+
+def is_being_cancelled(since: int) -> bool:
+    """Whether somebody cancels the current task, as against a CancelledError that some work raised of its own.
+
+    `since`: how often that had happened before the work began.
+    """
+    return _count() > since
+
+
+def _count() -> int:
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return 0 if task is None else task.cancelling()

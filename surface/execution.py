@@ -23,7 +23,7 @@ from pydantic_core import to_jsonable_python
 from surface.call import CallAnswer, CallContext, Outcome, settle
 from surface.catalog import CatalogTool
 from surface.content import Json, Part, Text, checked
-from surface.deadline import OutOfTimeError, is_being_cancelled, within
+from surface.deadline import OutOfTimeError, cancellations, is_being_cancelled, within
 from surface.errors import ToolError
 from surface.failure import failure_parts
 from surface.hooks import CallReport, Fence, FencedError, Hooks, Refused
@@ -76,22 +76,24 @@ class Executor:
         raw = _Arguments(original=arguments, effective=arguments)
         outcome: str = Outcome.INTERNAL
         parts: tuple[Part, ...] = ()
+        since = 0
         try:
+            since = await cancellations()
             parts = await self._run(made, raw, call)
             outcome = Outcome.OK
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
             # Whatever a handler raises becomes a typed error; only the end of our own task goes on.
-            if is_being_cancelled():
+            if is_being_cancelled(since):
                 outcome = Outcome.CANCELLED
                 raise
-            await self._tell(self.hooks.on_error, error, call, name="on_error")
+            await self._tell(self.hooks.on_error, error, call, name="on_error", since=since)
             outcome, parts = _failure(error)
             if outcome == Outcome.INTERNAL:
                 _log.error("tool %s failed: %s", call.tool, type(error).__name__)
         finally:
-            await self._report(raw, call, outcome, clock() - started)
+            await self._report(raw, call, outcome, clock() - started, since)
         return CallAnswer(call_id=call.call_id, tool=call.tool, parts=parts, outcome=outcome)
 
     async def pass_on(
@@ -104,9 +106,11 @@ class Executor:
         clock = asyncio.get_running_loop().time
         started = clock()
         outcome: str = Outcome.INTERNAL
+        since = 0
         try:
+            since = await cancellations()
             if self.fence is not None and not await settle(self.fence(call)):
-                await self._tell(self.hooks.on_error, FencedError(), call, name="on_error")
+                await self._tell(self.hooks.on_error, FencedError(), call, name="on_error", since=since)
                 outcome, parts = _failure(FencedError())
                 return CallAnswer(call_id=call.call_id, tool=call.tool, parts=parts, outcome=outcome)
             passed = await execute(call)
@@ -114,17 +118,17 @@ class Executor:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
-            if is_being_cancelled():
+            if is_being_cancelled(since):
                 outcome = Outcome.CANCELLED
             else:
-                await self._tell(self.hooks.on_error, error, call, name="on_error")
+                await self._tell(self.hooks.on_error, error, call, name="on_error", since=since)
             raise
         finally:
             raw = _Arguments(original=arguments, effective=arguments)
-            await self._report(raw, call, outcome, clock() - started)
+            await self._report(raw, call, outcome, clock() - started, since)
         return passed
 
-    async def _report(self, raw: _Arguments, call: CallContext, outcome: str, seconds: float) -> None:
+    async def _report(self, raw: _Arguments, call: CallContext, outcome: str, seconds: float, since: int) -> None:
         report = CallReport(
             call=call,
             outcome=outcome,
@@ -132,7 +136,7 @@ class Executor:
             original_arguments=raw.reported(raw.original),
             effective_arguments=raw.reported(raw.effective),
         )
-        await self._tell(self.hooks.after_call, report, name="after_call")
+        await self._tell(self.hooks.after_call, report, name="after_call", since=since)
 
     async def _run(self, made: CatalogTool, raw: _Arguments, call: CallContext) -> tuple[Part, ...]:
         tool = made.tool
@@ -158,7 +162,9 @@ class Executor:
             output = await settle(lifecycle.after(output, call))
         return _present(made, output)
 
-    async def _tell(self, hook: Callable[..., Awaitable[None] | None] | None, *told: Any, name: str) -> None:
+    async def _tell(
+        self, hook: Callable[..., Awaitable[None] | None] | None, *told: Any, name: str, since: int
+    ) -> None:
         """Calls a hook whose failure must not change the call; the class of the failure is all that is logged."""
         if hook is None:
             return
@@ -167,7 +173,7 @@ class Executor:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:
-            if is_being_cancelled():
+            if is_being_cancelled(since):
                 raise
             _log.error("the %s hook raised %s", name, type(error).__name__)
 

@@ -12,7 +12,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from itertools import islice
 
-from surface.deadline import OutOfTimeError, is_being_cancelled, within
+from surface.deadline import OutOfTimeError, cancellations, is_being_cancelled, within
 from surface.errors import RankerUnavailable
 from surface.protocol import RankReply
 from surface.ranking import Ranker, RankRequest
@@ -64,6 +64,7 @@ class GuardedRanking:
         )
 
     async def _ask(self, request: RankRequest) -> RankReply:
+        since = await cancellations()
         try:
             return await within(self._deadline * RANKER_SHARE, self._asked(request))
         except (RankerUnavailable, KeyboardInterrupt):
@@ -71,7 +72,7 @@ class GuardedRanking:
         except OutOfTimeError:
             raise RankerUnavailable("timeout") from None
         except BaseException as error:
-            if is_being_cancelled():
+            if is_being_cancelled(since):
                 raise
             raise RankerUnavailable("ranker_failed") from error
 
