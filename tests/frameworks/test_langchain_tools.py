@@ -24,7 +24,7 @@ from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, langchain_tool
 from surface.evidence import CallEvidence
 from surface.search_tool import DEFAULT_NAME as SEARCH
-from tests.frameworks.langchain_agents import Agent, Turns, agent_of, answers, call, last, search
+from tests.frameworks.langchain_agents import Agent, Turns, agent_of, answers, call, controller_of, last, search
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 APPROVED: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
@@ -362,6 +362,25 @@ def test_another_dialect_refuses_langchains_tools_when_it_mounts() -> None:
 
     with pytest.raises(DialectError, match="listed: only langchain runs it"):
         mount_agent([langchain_tool(listed)], dialect=ANTHROPIC_MESSAGES)
+
+
+@pytest.mark.rule("MNT-3", "EVD-1")
+@pytest.mark.parametrize("how", ["tool", "validation"])
+async def test_without_a_graph_an_error_that_a_tool_handles_is_a_failure_in_its_own_words(how: str) -> None:
+    def fail(shelf: int) -> str:
+        """Fails."""
+        raise ToolException("the shelf is empty")
+
+    events: list[Evidence] = []
+    made = StructuredTool.from_function(fail, handle_tool_error=True, handle_validation_error="a number, please")
+    controller = controller_of([made], always_on=["fail"], observer=events.append)
+    run = controller.mount(run_id="run-1", surface="desk")
+    given = {"shelf": 1 if how == "tool" else "top"}
+    asked = AIMessage("", tool_calls=[{"name": "fail", "args": given, "id": "call-1"}])
+    (message,) = await run.dispatch([asked])
+    assert message.status == "error"
+    assert ("the shelf is empty" if how == "tool" else "a number, please") in message.text
+    assert [event.outcome for event in events if isinstance(event, CallEvidence)] == ["TOOL_ERROR"]
 
 
 async def test_without_a_graph_dispatch_invokes_the_tool() -> None:

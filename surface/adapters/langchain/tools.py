@@ -22,7 +22,7 @@ from surface.adapters.json_schema import JsonSchemaInput
 from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, ClosedTool
 from surface.call import CallContext
 from surface.catalog import CatalogTool
-from surface.errors import ConfigurationError
+from surface.errors import ConfigurationError, ToolError
 from surface.input_model import AMBIGUOUS_DEPTH, InputModel, InputRejectedError, PydanticInput, deeper_than
 from surface.tool import Tool
 
@@ -161,4 +161,8 @@ class _NativeHandler:
     async def __call__(self, arguments: Any, call: CallContext) -> Any:
         written = {"name": call.tool, "args": arguments, "id": call.call_id, "type": "tool_call"}
         made = await self.native.ainvoke(written)
-        return made.content if isinstance(made, ToolMessage) else made
+        if not isinstance(made, ToolMessage):
+            return made
+        if made.status == "error":
+            raise ToolError("TOOL_ERROR", str(made.text))  # what the tool says itself of an error that it handled
+        return made.content
