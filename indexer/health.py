@@ -72,11 +72,6 @@ def healths_of(
     return [_health(store, name, lost, all_releases=all_releases) for name in names]
 
 
-def health_of(store: ArtefactStore, application: str, *, all_releases: bool = False) -> ApplicationHealth:
-    """The same of one application; raises nothing that a store raises."""
-    return healths_of(store, [application], all_releases=all_releases)[0]
-
-
 def _health(
     store: ArtefactStore, application: str, lost: Callable[[], Collection[str]], *, all_releases: bool
 ) -> ApplicationHealth:

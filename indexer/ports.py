@@ -1,4 +1,4 @@
-"""The ports of the indexer: where artefacts live, and the two indexes a surface is ranked with.
+"""The ports of the indexer: where artefacts and vectors live, what searches them, and what a deploy asks beside.
 
 Row numbers are positions in the artefact's list of names, which is sorted; so equal scores in row order are equal
 scores in name order.

@@ -8,7 +8,7 @@
 Rules kept here:
 
 1. One version is one key, so it is on one server of a cluster: nothing is merged, and a cluster spreads versions.
-2. Every vector is compared, at full precision (TRUTH, NOQUANT): the same rows as FAISS (`docs/decisions/0016`).
+2. Every vector is compared, at full precision (TRUTH, NOQUANT): the same rows as FAISS (`docs/decisions/0017`).
 3. An upload goes on where another one stopped, and ends only when the server counts every row and gives some of them
    back as they went in; on a primary with a replica, only when one has them too.
 4. Every answer says how many rows the set had. One that lost some, or was removed, is no answer but an error.

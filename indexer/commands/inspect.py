@@ -24,8 +24,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.tools < 0:
-        raise WrongUseError("--tools: needs 0 or more")
     store = store_of(arguments)
     application = application_of(arguments, store)
     ledger = store.ledger(application)

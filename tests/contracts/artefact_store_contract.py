@@ -19,10 +19,11 @@ import pytest
 
 from indexer.artefact import FILES, MANIFEST, Artefact
 from indexer.errors import ActivationConflictError, ArtefactError, IndexerError, NotPublishedError, StoreError
-from indexer.health import health_of, healths_of
+from indexer.health import healths_of
 from indexer.ports import ArtefactStore
 from indexer.release import Release, ReleasedSurface
 from indexer.sealed_ledger import sealed
+from tests.indexer.healths import health_of
 from tests.indexer.samples import NOW, artefact, release
 
 Damage = Callable[[Artefact, str, bytes], None]

@@ -37,10 +37,10 @@ from indexer.canaries import Canary
 from indexer.catalog_file import Catalog
 from indexer.deploy import deploy
 from indexer.deployed import DeployResult
-from indexer.health import health_of
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress, silent
 from selector.rehearsal import SelectorRehearsal
+from tests.indexer.healths import health_of
 from tests.indexer.samples import EMBEDDER, catalog, tool
 
 OLD = catalog(

@@ -14,9 +14,9 @@ from indexer.adapters.vector_cache import VectorFile
 from indexer.artefact import FILES, MANIFEST
 from indexer.deploy import deploy
 from indexer.errors import ArtefactError
-from indexer.health import health_of
 from tests.contracts.artefact_store_contract import damages
 from tests.faults.deployers import OLD
+from tests.indexer.healths import health_of
 from tests.indexer.redis_server import BINARIES, running
 from tests.indexer.samples import EMBEDDER, NOW
 

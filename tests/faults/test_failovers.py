@@ -10,10 +10,10 @@ from indexer.adapters.patient_store import PatientStore
 from indexer.adapters.redis_link import read_redis_url
 from indexer.adapters.redis_store import RedisShelf
 from indexer.deploy import deploy
-from indexer.health import health_of
 from indexer.placed_store import PlacedStore
 from tests.faults.deployers import NEW, OLD
 from tests.indexer.failing_over import FailingOver
+from tests.indexer.healths import health_of
 from tests.indexer.redis_cluster import running_cluster
 from tests.indexer.samples import EMBEDDER, NOW
 

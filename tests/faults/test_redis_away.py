@@ -15,9 +15,9 @@ from indexer.adapters.redis_store import redis_store
 from indexer.adapters.vector_cache import VectorFile
 from indexer.deploy import deploy
 from indexer.errors import StoreUnavailableError
-from indexer.health import health_of
 from indexer.ports import ArtefactStore
 from tests.faults.deployers import NEW, OLD
+from tests.indexer.healths import health_of
 from tests.indexer.redis_server import BINARIES, free_port, running, start
 from tests.indexer.samples import EMBEDDER, NOW
 

@@ -13,10 +13,11 @@ from obstore.store import MemoryStore, ObjectStore
 
 from indexer.adapters.object_store import ObjectShelf
 from indexer.errors import ActivationConflictError, StoreUnavailableError
-from indexer.health import health_of, healths_of
+from indexer.health import healths_of
 from indexer.ledger import LATE_WRITER
 from indexer.placed_store import PlacedStore
 from indexer.shelf import Address, FoundLedger
+from tests.indexer.healths import health_of
 from tests.indexer.samples import NOW, artefact, release
 
 PLACES = (f"{number:x}" for number in range(1_000_000))
