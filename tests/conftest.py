@@ -1,9 +1,10 @@
-"""What every test may rely on: the marker that ties a test to the rules it guards, a cache folder of its own, and laws
-that are never judged by the clock. A folder in memory is there for tests that write much.
+"""What every test may rely on: the marker that ties a test to the rules it guards, a cache folder of its own, laws that
+are never judged by the clock, and processes that hear Ctrl-C. A folder in memory is there for tests that write much.
 """
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Iterator
 from itertools import count
@@ -20,6 +21,9 @@ _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "rule(*ids): rules of the specification that a test guards")
+    # A shell starts what runs in the background deaf to Ctrl-C, and the processes of the tests would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _CALLS = count()
