@@ -9,7 +9,8 @@ Rules kept here:
    that knows no such put cannot be a store; nothing here falls back to hoping.
 2. Credentials, region and endpoint come from the provider's own variables (AWS_…, GOOGLE_…, AZURE_…), never from the
    URL.
-3. Nobody is told of an activation; followers look again when their time has come.
+3. Nobody is told of an activation; followers look again when their time has come. As they do, they wait for no answer
+   long, and for a service that hangs once (`waiting_once.py`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -26,6 +28,7 @@ import obstore
 from obstore import exceptions as refusals
 from obstore.store import ObjectStore, from_url
 
+from indexer.adapters.waiting_once import WaitingOnce
 from indexer.errors import StoreError, StoreUnavailableError, kind_of
 from indexer.folder_name import folder_of, key_of
 from indexer.placed_store import PlacedStore
@@ -34,9 +37,26 @@ from indexer.shelf import Address, FoundLedger
 
 _RANGE_BYTES: Final = 16 * 1024 * 1024
 """The most that is asked for in one request, which has a minute."""
+_REQUEST_S: Final = 60.0
 _BUCKET: Final = re.compile(r"[A-Za-z0-9._-]+(/[^@?#:\\\s]*)?\Z")
 _NO_RANGE: Final = re.compile(r"\brange\b", re.IGNORECASE)
 _NO_BUCKET: Final = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectWaits:
+    """How long a service is waited for, in seconds, and how often it is asked again where that may help."""
+
+    connect_s: float = 5.0
+    silence_s: float = _REQUEST_S
+    """Without a byte of the answer."""
+    tries: int = 4
+    tries_s: float = 20.0
+    """After the first try; what begins later is not begun."""
+
+
+FOLLOWING_WAITS: Final = ObjectWaits(connect_s=2.0, silence_s=5.0, tries=1, tries_s=1.0)
+"""Of who looks again anyway."""
 
 
 def read_object_url(url: str) -> str:
@@ -52,28 +72,54 @@ def read_object_url(url: str) -> str:
 
 def object_store(url: str, *, allow_http: bool = False) -> PlacedStore:
     """The store at a URL that `read_object_url` has read; raises `StoreError` where the provider's settings lack."""
-    try:
-        opened = from_url(
-            url,
-            client_options={"timeout": "60s", "connect_timeout": "5s", "allow_http": allow_http},
-            retry_config={"max_retries": 4, "retry_timeout": timedelta(seconds=20)},
-        )
-    except (refusals.BaseError, ValueError) as error:
-        raise StoreError(f"{url}: cannot be opened ({kind_of(error)}); set the provider's variables") from None
-    return placed_in(opened, name=url)
+    return placed_in(_opened(url, allow_http=allow_http, waits=ObjectWaits()), name=url)
+
+
+def followed_object_store(url: str, *, allow_http: bool = False, waits: ObjectWaits = FOLLOWING_WAITS) -> PlacedStore:
+    """The same for who only reads it, again and again, and so waits for a service that hangs once."""
+    shelf = ObjectShelf(_opened(url, allow_http=allow_http, waits=waits), name=url, asking=WaitingOnce().asking)
+    return _placed(shelf)
 
 
 def placed_in(opened: ObjectStore, *, name: str) -> PlacedStore:
     """The store in an object store that is open already, with credentials of your own choice, say."""
-    return PlacedStore(ObjectShelf(opened, name=name), new_place=lambda: secrets.token_hex(8))
+    return _placed(ObjectShelf(opened, name=name))
+
+
+def _placed(shelf: ObjectShelf) -> PlacedStore:
+    return PlacedStore(shelf, new_place=lambda: secrets.token_hex(8))
+
+
+def _opened(url: str, *, allow_http: bool, waits: ObjectWaits) -> ObjectStore:
+    try:
+        return from_url(
+            url,
+            client_options={
+                "timeout": timedelta(seconds=_REQUEST_S),
+                "connect_timeout": timedelta(seconds=waits.connect_s),
+                "read_timeout": timedelta(seconds=waits.silence_s),
+                "allow_http": allow_http,
+            },
+            retry_config={"max_retries": waits.tries, "retry_timeout": timedelta(seconds=waits.tries_s)},
+        )
+    except (refusals.BaseError, ValueError) as error:
+        raise StoreError(f"{url}: cannot be opened ({kind_of(error)}); set the provider's variables") from None
 
 
 class ObjectShelf:
     """Implements `indexer.shelf.Shelf`; threads may share it."""
 
-    def __init__(self, opened: ObjectStore, *, name: str) -> None:
+    def __init__(
+        self,
+        opened: ObjectStore,
+        *,
+        name: str,
+        asking: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """`asking` is entered around each question; it may raise `StoreUnavailableError` instead of letting it pass."""
         self._opened = opened
         self._name = name
+        self._asking = asking
 
     @property
     def name(self) -> str:
@@ -191,6 +237,11 @@ class ObjectShelf:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
+        with self._asking(), self._in_words():
+            yield
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
         # `from None`: what obstore says may quote an endpoint with its user and password.
         try:
             yield

@@ -36,7 +36,7 @@ def open_store(
 ) -> ArtefactStore:
     """The store at a location; a server is not connected before it is used.
 
-    `followed`: for who reads it again and again, and so waits for no server of it more than once.
+    `followed`: for who only reads it, again and again, and so waits for no server of it more than once.
     Raises `StoreError`, with one sentence that holds no password, where the location cannot be one, the library for
     such a store is not installed, or `there` asks for a directory that exists and none does.
     """
@@ -49,7 +49,8 @@ def open_store(
         if scheme in _REDIS:
             return _redis(location, password=environ.get(PASSWORD_VARIABLE), followed=followed)
         if scheme in _OBJECTS:
-            return _objects(location, allow_http=environ.get("AWS_ALLOW_HTTP", "").lower() == "true")
+            allow_http = environ.get("AWS_ALLOW_HTTP", "").lower() == "true"
+            return _objects(location, allow_http=allow_http, followed=followed)
         path = _path(location) if scheme == "file" else Path(location)
     except ValueError as error:
         raise StoreError(f"--store: {error}") from None
@@ -103,7 +104,8 @@ def _redis(url: str, *, password: str | None, followed: bool) -> ArtefactStore:
     return redis_store.followed_redis_store(place) if followed else redis_store.redis_store(place)
 
 
-def _objects(url: str, *, allow_http: bool) -> ArtefactStore:
+def _objects(url: str, *, allow_http: bool, followed: bool) -> ArtefactStore:
     from indexer.adapters import object_store  # noqa: PLC0415 - see the head of this file
 
-    return object_store.object_store(object_store.read_object_url(url), allow_http=allow_http)
+    opened = object_store.followed_object_store if followed else object_store.object_store
+    return opened(object_store.read_object_url(url), allow_http=allow_http)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import signal
+import socket
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,7 +17,14 @@ import obstore
 import pytest
 from obstore.store import LocalStore, MemoryStore, ObjectStore, S3Store
 
-from indexer.adapters.object_store import ObjectShelf, placed_in
+from indexer.adapters.object_store import (
+    ObjectShelf,
+    ObjectWaits,
+    followed_object_store,
+    object_store,
+    placed_in,
+    read_object_url,
+)
 from indexer.adapters.opening import open_store
 from indexer.artefact import Artefact
 from indexer.errors import StoreError, StoreUnavailableError
@@ -28,9 +38,10 @@ from tests.contracts.artefact_store_contract import (
     KeptLedger,
     Rewrite,
 )
+from tests.indexer.redis_cluster import until
 from tests.indexer.redis_server import free_port
-from tests.indexer.s3_server import s3_settings, serving_s3
-from tests.indexer.samples import NOW, artefact
+from tests.indexer.s3_server import running_s3, s3_settings, serving_s3
+from tests.indexer.samples import NOW, artefact, release
 
 PREFIXES = (f"prefix-{number}" for number in itertools.count())
 SECRET = "zebra-crossing-7731"  # noqa: S105 - that is the point
@@ -224,3 +235,70 @@ def test_an_object_store_without_conditional_puts_is_refused(tmp_path: Path) -> 
     with pytest.raises(StoreError, match=r"cannot replace an object conditionally.*use a directory"):
         store.publish(artefact(), at=NOW)
     assert store.ledger("app").versions == ()
+
+
+WAIT_S = 0.5
+QUICK = ObjectWaits(connect_s=WAIT_S, silence_s=WAIT_S, tries=0, tries_s=0.0)
+
+
+def test_who_follows_a_service_waits_once_for_it_where_it_hangs_and_not_for_each_thing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, asked = artefact(), 100
+    with running_s3("bucket") as server:
+        for name, value in s3_settings(server.url).items():
+            monkeypatch.setenv(name, value)
+        url = read_object_url("s3://bucket/prefix")
+        store = object_store(url, allow_http=True)
+        store.publish(one, at=NOW)
+        store.activate(release(one), expected=None, at=NOW)
+        followed = followed_object_store(url, allow_http=True, waits=QUICK)
+        assert _loaded(followed, one) == one
+        server.process.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        for _ in range(asked):
+            with pytest.raises(StoreUnavailableError, match="cannot be reached now"):
+                followed.active("app")
+            with pytest.raises(StoreUnavailableError, match="cannot be reached now"):
+                _loaded(followed, one)
+            with pytest.raises(StoreUnavailableError, match="cannot be reached now"):
+                followed.applications()
+        assert time.monotonic() - began < asked * WAIT_S / 2
+        server.process.send_signal(signal.SIGCONT)
+        until(lambda: _names(followed) == ("app",))
+        assert _loaded(followed, one) == one
+
+
+def test_who_follows_a_service_waits_as_long_for_one_that_falls_silent_in_the_middle_of_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def begin_to_answer(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.recv(65_536)
+            connection.sendall(
+                b'HTTP/1.1 200 OK\r\nETag: "1"\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n'
+                b"Content-Length: 1000\r\n\r\nsome of it"
+            )
+            connection.recv(1)  # until the other side gives up
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening, ThreadPoolExecutor(1) as pool:
+        for name, value in s3_settings(f"http://127.0.0.1:{listening.getsockname()[1]}").items():
+            monkeypatch.setenv(name, value)
+        answering = pool.submit(begin_to_answer, listening)
+        began = time.monotonic()
+        with pytest.raises(StoreUnavailableError, match="cannot be reached now"):
+            followed_object_store("s3://bucket/prefix", allow_http=True, waits=QUICK).active("app")
+        assert time.monotonic() - began < 20 * WAIT_S
+        answering.result(20)
+
+
+def _loaded(store: ArtefactStore, one: Artefact) -> Artefact:
+    return store.load("app", one.manifest.surface, one.version)
+
+
+def _names(store: ArtefactStore) -> tuple[str, ...] | None:
+    try:
+        return store.applications()
+    except StoreUnavailableError:
+        return None

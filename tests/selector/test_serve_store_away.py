@@ -16,12 +16,14 @@ import httpx2
 import pytest
 from redis import Redis
 
+from indexer.adapters import object_store
 from indexer.adapters.opening import open_store
 from indexer.adapters.redis_link import RedisWaits, read_redis_url
 from indexer.adapters.redis_store import FOLLOWING_WAITS, redis_store
 from models.adapters.onnx import OnnxEmbedder, default_embedder
 from tests.indexer.redis_cluster import running_cluster
 from tests.indexer.redis_server import BINARIES, RedisServer, free_port, running, start
+from tests.indexer.s3_server import running_s3, s3_settings
 from tests.selector.builders import APPLICATION, NOW, SURFACE, TOOLS, put
 from tests.selector.server_process import REPOSITORY, running_server, until
 
@@ -187,6 +189,32 @@ async def test_a_store_that_hangs_under_a_serving_process_does_not_keep_it_from_
         assert httpx2.post(server.url + RANK, json={"query": "copy a file", "limit": 3}).status_code == 200
         server.process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(server.process.wait, 8) == 0
+
+
+async def test_an_object_store_that_hangs_is_told_of_within_a_few_looks_and_everything_is_answered_meanwhile(
+    embedder: OnnxEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_s3("bucket") as s3:
+        for name, value in s3_settings(s3.url).items():
+            monkeypatch.setenv(name, value)
+        url = "s3://bucket/prefix"
+        put(open_store(url), {SURFACE: TOOLS}, embedder=embedder)
+        with running_server(url, log=tmp_path / "log") as server:
+
+            def unreadable() -> list[str]:
+                ready = httpx2.get(f"{server.url}/health/ready")
+                assert ready.status_code == 200
+                assert httpx2.post(server.url + RANK, json={"query": "delete a file", "limit": 3}).status_code == 200
+                return list(ready.json()["unreadable"])
+
+            assert unreadable() == []
+            s3.process.send_signal(signal.SIGSTOP)
+            began = time.monotonic()
+            await until(unreadable)
+            assert time.monotonic() - began < 3 * object_store.FOLLOWING_WAITS.silence_s
+            s3.process.send_signal(signal.SIGCONT)
+            await until(lambda: not unreadable())
+            assert server.stop() == 0
 
 
 def ledger_of(application: str) -> str:
