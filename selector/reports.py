@@ -7,6 +7,7 @@ of the replica. Whoever does not see everything is told the code, and a sentence
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final, Literal, TypeVar
 
 from selector.access import ANY, Grant
@@ -85,6 +86,9 @@ class Ready(Wire):
     """For keys that see everything: what cannot be read of the store now, by application (empty: all of it)."""
 
 
+_NOT_SERVED: Final = ServedApplication(release="", active=MappingProxyType({}))
+
+
 def report_of(served: Served, caller: Grant) -> dict[str, ApplicationReport]:
     """By application. One of which a caller may see no surface is not in it."""
     named = served if ANY in caller.surfaces else caller.surfaces
@@ -95,18 +99,16 @@ def report_of(served: Served, caller: Grant) -> dict[str, ApplicationReport]:
 def known_names(served: Served, caller: Grant, *, application: str, surface: str | None) -> dict[str, str]:
     """Of what a path names, that which is served or refused here and which the caller may see: for a log.
 
-    ``application`` and ``surface``; neither of an application of which the caller may see nothing.
+    ``application`` and ``surface``; neither of an application of which the caller may see nothing. What the grant does
+    not name is looked for nowhere, so that not even the time it takes tells whether it is there.
     """
-    now = served.get(application)
-    if now is None:
-        return {}
-    there = surface is not None and (surface in now.active or surface in now.refused)
-    if surface is not None and there and caller.allows(application, surface):
-        return {"application": application, "surface": surface}
     named = _surfaces(application, caller)
-    seen = (
-        (now.active or now.refused) if ANY in named else any(one in now.active or one in now.refused for one in named)
-    )
+    if not named:
+        return {}
+    now, every = served.get(application, _NOT_SERVED), ANY in named
+    if surface is not None and (every or surface in named) and (surface in now.active or surface in now.refused):
+        return {"application": application, "surface": surface}
+    seen = (now.active or now.refused) if every else any(one in now.active or one in now.refused for one in named)
     return {"application": application} if seen else {}
 
 
