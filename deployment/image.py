@@ -29,6 +29,10 @@ QUERY = {"version": 1, "query": "which customers have overdue invoices", "limit"
 BUILDERS = ("docker", "podman")
 CONFINED = ("--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--tmpfs=/tmp")
 
+NEW_KEY = ("key", "new", "--application=shop", "--json")
+DEPLOYING = ("deploy", "/work/catalog.json", "--store=/work/store", "--no-cache")
+SERVING = ("serve", "--store=/work/store", "--host=0.0.0.0", "--port=8080", "--keys=/work/keys")
+
 WHAT_IS_INSIDE = """
 import importlib.util, json, os, shutil
 tools = [name for name in ("gcc", "cc", "make", "pip", "pip3") if shutil.which(name)]
@@ -110,22 +114,21 @@ def try_out(image: Image) -> None:
     """Runs it; raises FailedError where it is not what the manifests rely on."""
     inside = json.loads(image.python(WHAT_IS_INSIDE))
     _must(inside == {"uid": 10001, "tools": [], "pip": False}, f"it should hold no build tools, run as 10001: {inside}")
-    key = json.loads(image.once("key", "new", "--application", "shop", "--json"))
+    key = json.loads(image.once(*NEW_KEY))
     with TemporaryDirectory() as there:
         folder = Path(there)
         folder.chmod(0o777)  # the container's user is nobody here
         (folder / "keys").write_text(key["entry"], encoding="utf-8")
         shutil.copy(CATALOG, folder / "catalog.json")
         mounts = (f"--volume={folder}:/work:z",)
-        print(image.once("deploy", "/work/catalog.json", "--store=/work/store", "--no-cache", options=mounts).strip())
+        print(image.once(*DEPLOYING, options=mounts).strip())
         _serve(image, mounts, key["key"])
 
 
 def _serve(image: Image, mounts: Sequence[str], key: str) -> None:
     name = f"toolsurface-{uuid4().hex[:8]}"
-    serving = ("serve", "--store=/work/store", "--host=0.0.0.0", "--port=8080", "--keys=/work/keys")
     started = time.monotonic()
-    _said(image.builder, "run", "--detach", "--name", name, *CONFINED, *image.options, *mounts, image.tag, *serving)
+    _said(image.builder, "run", "--detach", "--name", name, *CONFINED, *image.options, *mounts, image.tag, *SERVING)
     try:
         while _asked(image, name, "GET", "/health/ready")[0] != 200:
             if time.monotonic() > started + 60:

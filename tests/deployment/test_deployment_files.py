@@ -22,6 +22,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from deployment.image import DEPLOYING, NEW_KEY, SERVING
 from indexer.adapters.opening import PASSWORD_VARIABLE, open_store
 from indexer.adapters.usual_index import open_artefact
 from indexer.catalog_file import read_catalog
@@ -70,6 +71,8 @@ def calls() -> Iterator[Call]:
     for name, template in pods():
         for container in template["spec"]["containers"]:
             yield Call(where=name, words=container["args"])
+    for line in (NEW_KEY, DEPLOYING, SERVING):
+        yield Call(where=f"image.py {line[0]}", words=[*line])
 
 
 CALLS = list(calls())
@@ -85,12 +88,24 @@ def parsed(call: Call) -> argparse.Namespace:
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.where)
 def test_every_command_line_is_one_that_the_command_takes(call: Call) -> None:
-    assert open_store(parsed(call).store) is not None
+    arguments = parsed(call)
+    assert call.words[0] == "key" or open_store(arguments.store) is not None
 
 
 def test_services_and_jobs_are_all_looked_at() -> None:
-    assert {call.words[0] for call in CALLS} == {"serve", "deploy", "prune"}
-    assert len(CALLS) == 7
+    assert {call.words[0] for call in CALLS} == {"serve", "deploy", "prune", "key"}
+    assert len(CALLS) == 10
+
+
+def test_a_service_computes_in_as_many_threads_as_its_container_has_cores() -> None:
+    (template,) = [template for name, template in pods() if name.startswith("Deployment")]
+    (container,) = template["spec"]["containers"]
+    granted = {"Deployment toolsurface-selector": container["resources"]["requests"]["cpu"]}
+    for name, service in COMPOSE["services"].items():
+        if name.startswith("selector"):
+            granted[f"docker-compose.yml {name}"] = service["deploy"]["resources"]["limits"]["cpus"]
+    threads = {call.where: parsed(call).threads for call in CALLS if call.where in granted}
+    assert threads == {where: int(cores) for where, cores in granted.items()}
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if call.words[0] == "serve"], ids=lambda call: call.where)
@@ -176,6 +191,43 @@ def test_a_password_comes_from_a_secret_under_the_name_that_the_store_reads() ->
         assert variable["name"] == PASSWORD_VARIABLE, name
         assert "secretKeyRef" in variable["valueFrom"], name
     assert not [one for manifests in MANIFESTS.values() for one in manifests if one["kind"] == "Secret"]
+
+
+def test_the_page_makes_every_secret_and_config_map_that_a_pod_asks_for_and_no_other() -> None:
+    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    made = {
+        f"{name}/{key}"
+        for name, keys in re.findall(r"^kubectl create (?:secret generic|configmap) (\S+) (.+)$", page, re.MULTILINE)
+        for key in re.findall(r"--from-(?:file|literal)=([^= ]+)", keys)
+    }
+    asked = set[str]()
+    for name, template in pods():
+        spec = template["spec"]
+        volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
+        for container in spec["containers"]:
+            for variable in container.get("env", ()):
+                reference = variable["valueFrom"]["secretKeyRef"]
+                asked.add(f"{reference['name']}/{reference['key']}")
+            for mount in container.get("volumeMounts", ()):
+                volume = volumes[mount["name"]]
+                source = volume.get("secret", {}).get("secretName") or volume.get("configMap", {}).get("name")
+                named = re.findall(rf"{mount['mountPath']}/(\S+)", "\n".join(container["args"]))
+                assert named or source is None, name
+                asked |= {f"{source}/{file}" for file in named if source is not None}
+    assert made == asked
+
+
+def test_every_variable_of_ours_that_a_file_names_is_one_that_is_read() -> None:
+    defaults = dict(re.findall(r"\$\{(\w+):-\./([^}]+)\}", (ROOT / "docker-compose.yml").read_text(encoding="utf-8")))
+    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    assert all(file in page for file in defaults.values())
+    for file in (
+        ROOT / "Dockerfile",
+        ROOT / "docker-compose.yml",
+        *(ROOT / "deployment" / "kubernetes").glob("*.yaml"),
+    ):
+        named = set(re.findall(r"\bTOOLSURFACE_\w+", file.read_text(encoding="utf-8")))
+        assert named <= {PASSWORD_VARIABLE, *defaults}, file.name
 
 
 def test_every_selector_of_labels_chooses_the_pods_it_is_meant_for() -> None:
