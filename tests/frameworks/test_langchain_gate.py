@@ -245,6 +245,21 @@ async def test_a_receipt_of_a_run_that_nobody_named_activates_nothing_in_another
     assert ran == ["pay"]
 
 
+@pytest.mark.rule("ACT-5")
+@BOTH
+async def test_a_run_that_the_application_names_inherits_nothing_where_the_hook_that_would_is_passed_over(
+    how: str,
+) -> None:
+    ran: list[str] = []
+    named = ["run-1"]
+    deferred = {"run_id": lambda _: named[-1]}
+    agent = agent_of(_noting(ran), before=[JumpsToTheModel()], deferred=deferred, checkpointer=InMemorySaver())
+    await agent.ask([[search("pay")], [call("pay")], "Done."], how)
+    named.append("run-2")
+    assert "did not run" in last(await agent.ask([[call("pay")], "Done."], how)).text
+    assert ran == ["pay"]
+
+
 def test_a_name_that_returns_directly_on_one_surface_alone_is_refused_for_one_agent_and_not_for_two() -> None:
     def answer() -> str:
         """Answers."""

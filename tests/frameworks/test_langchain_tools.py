@@ -383,6 +383,45 @@ async def test_without_a_graph_an_error_that_a_tool_handles_is_a_failure_in_its_
     assert [event.outcome for event in events if isinstance(event, CallEvidence)] == ["TOOL_ERROR"]
 
 
+def _answers(call_id: str) -> ToolMessage:
+    return ToolMessage("noted", tool_call_id=call_id)
+
+
+@pytest.mark.rule("MNT-3", "EVD-1")
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        (lambda call_id: Command(update={"notes": "secret", "messages": [_answers(call_id)]}), "NEEDS_GRAPH"),
+        (lambda _: Command(goto="secret"), "NEEDS_GRAPH"),
+        (lambda call_id: [_answers(call_id), Command(update={"notes": "secret"})], "NEEDS_GRAPH"),
+        (lambda call_id: [_answers(call_id), ToolMessage("secret", tool_call_id="another")], "NEEDS_GRAPH"),
+        (lambda call_id: [_answers(call_id)], "ok"),
+        (_answers, "ok"),
+        (lambda _: "noted", "ok"),
+    ],
+    ids=["update", "goto", "with-a-command", "several", "list-of-one", "message", "text"],
+)
+async def test_without_a_graph_an_answer_that_changes_its_state_is_a_failure_and_no_text(
+    made: Callable[[str], Any], code: str
+) -> None:
+    @lc_tool
+    def note(call_id: Annotated[str, InjectedToolCallId]) -> Any:
+        """Notes."""
+        return made(call_id)
+
+    events: list[Evidence] = []
+    controller = controller_of([note], always_on=["note"], observer=events.append)
+    asked = AIMessage("", tool_calls=[{"name": "note", "args": {}, "id": "call-1"}])
+    (message,) = await controller.mount(run_id="run-1", surface="desk").dispatch([asked])
+    assert [event.outcome for event in events if isinstance(event, CallEvidence)] == [code]
+    if code == "ok":
+        assert (message.text, message.status) == ("noted", "success")
+    else:
+        assert message.status == "error"
+        assert "The tool ran" in message.text
+        assert "secret" not in message.text
+
+
 async def test_without_a_graph_dispatch_invokes_the_tool() -> None:
     @lc_tool
     def double(number: int) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.messages import ToolMessage
+from langchain_core.messages.tool import ToolOutputMixin
 from langchain_core.tools import BaseTool
 from langchain_core.tools import tool as tool_from_function
 from pydantic import BaseModel, ValidationError
@@ -25,6 +26,11 @@ from surface.catalog import CatalogTool
 from surface.errors import ConfigurationError, ToolError
 from surface.input_model import AMBIGUOUS_DEPTH, InputModel, InputRejectedError, PydanticInput, deeper_than
 from surface.tool import Tool
+
+NEEDS_GRAPH = "NEEDS_GRAPH"
+"""The code of an answer that changes a graph's state, where `dispatch` ran the tool and there is none."""
+_NO_GRAPH = "The tool ran, but its answer is a change to the state of a graph, and there is no graph here to change."
+_NOT_AGAIN = "Do not call it again: what it did is done, and it would answer so again."
 
 
 def langchain_tool(
@@ -79,6 +85,12 @@ class ClosedDirectTool(ClosedTool):
 
     def get_input_schema(self, config: Any = None) -> Any:
         return self.original.get_input_schema(config)
+
+
+def _is_a_graphs(made: Any) -> bool:
+    """Whether a tool answered with what LangGraph alone can take up: a `Command`, or several messages."""
+    each = made if isinstance(made, list) else [made]
+    return bool(each) and all(isinstance(part, ToolOutputMixin) for part in each)
 
 
 def _made(function: Any) -> BaseTool:
@@ -154,14 +166,18 @@ class _NativeInput:
 
 @dataclass(frozen=True, slots=True)
 class _NativeHandler:
-    """Invokes the tool outside a graph, where `dispatch` runs it: with callbacks, without injected state or store."""
+    """Invokes the tool where `dispatch` runs it: with callbacks, without what only a graph has (state, `Command`)."""
 
     native: BaseTool
 
     async def __call__(self, arguments: Any, call: CallContext) -> Any:
         written = {"name": call.tool, "args": arguments, "id": call.call_id, "type": "tool_call"}
         made = await self.native.ainvoke(written)
+        if isinstance(made, list) and len(made) == 1:
+            (made,) = made
         if not isinstance(made, ToolMessage):
+            if _is_a_graphs(made):
+                raise ToolError(NEEDS_GRAPH, _NO_GRAPH, _NOT_AGAIN)
             return made
         if made.status == "error":
             raise ToolError("TOOL_ERROR", str(made.text))  # what the tool says itself of an error that it handled
