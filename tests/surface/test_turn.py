@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -127,6 +128,30 @@ async def test_what_a_framework_raises_goes_on_and_counts_as_internal() -> None:
     with pytest.raises(LookupError, match="secret"):
         await opened.pass_on("a", fail)
     assert (framework.outcomes(), heard) == ([(FORECAST, "INTERNAL")], ["LookupError"])
+
+
+@pytest.mark.rule("MNT-5", "EVD-1")
+async def test_what_a_framework_runs_is_cancelled_with_its_task_and_told_as_that_and_as_no_error() -> None:
+    begun, told = asyncio.Event(), list[Any]()
+    framework = Framework(
+        hooks=Hooks(on_error=lambda error, _: told.append(error), after_call=lambda report: told.append(report.outcome))
+    )
+    await framework.searched()
+    framework.messages.append(turn(call("a", FORECAST)))
+
+    async def waits(_: CallContext) -> Passed[str]:
+        begun.set()
+        await asyncio.Event().wait()
+        return Passed(value="never")
+
+    opened = await framework.run.open_turn(framework.messages)
+    running = asyncio.ensure_future(opened.pass_on("a", waits))
+    await asyncio.wait_for(begun.wait(), 5)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert told == ["CANCELLED"]
+    assert framework.outcomes() == [(FORECAST, "CANCELLED")]
 
 
 @pytest.mark.rule("EVD-1")
