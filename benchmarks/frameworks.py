@@ -1,9 +1,9 @@
 """What deferral adds to a step of a framework's own loop, with the same active tools, in one run.
 
-    python -m benchmarks.frameworks [--json] [FRAMEWORK …]
+    python -m benchmarks.frameworks [--json] [--messages N] [FRAMEWORK …]
 
-A step is one request to a scripted model and the one call that answers it, at the end of a history of 100 messages,
-one in ten of them a receipt. *Alone* the framework has the active tools and nothing else; *deferred* it has all 500
+A step is one request to a scripted model and the one call that answers it, at the end of a history of 100 messages (or
+N), one in ten of them a receipt. *Alone* the framework has the active tools and nothing else; *deferred* it has all 500
 behind a surface. Runs of the two alternate in one process, and each figure is a median over rounds of processor time,
 because nothing here waits for anything: their difference travels better than either.
 """
@@ -22,16 +22,21 @@ TOOLS = 500
 MESSAGES = 100
 STEPS = 10
 ROUNDS = 15
-FRAMEWORKS = {"pydantic-ai": "benchmarks.frameworks_pydantic_ai", "langchain": "benchmarks.frameworks_langchain"}
-"""By extra: the module whose `prepare(tools, messages, steps)` gives two runs, alone and deferred, in seconds."""
+FRAMEWORKS = {
+    "pydantic-ai": "benchmarks.frameworks_pydantic_ai",
+    "langchain": "benchmarks.frameworks_langchain",
+    "langchain-sqlite": "benchmarks.frameworks_langgraph",
+}
+"""By extra, and what keeps its runs: whose `prepare(tools, messages, steps)` gives two runs, alone and deferred, in
+seconds."""
 
 Run = Callable[[], Awaitable[float]]
 """Takes its steps once and says how many seconds of processor time they took."""
 
 
-async def measure(framework: str) -> dict[str, Any]:
+async def measure(framework: str, messages: int = MESSAGES) -> dict[str, Any]:
     """One row of the table."""
-    alone, deferred = await import_module(FRAMEWORKS[framework]).prepare(TOOLS, MESSAGES, STEPS)
+    alone, deferred = await import_module(FRAMEWORKS[framework]).prepare(TOOLS, messages, STEPS)
     taken: tuple[list[float], list[float]] = ([], [])
     for number in range(ROUNDS + 1):
         pair = [await alone(), await deferred()]
@@ -43,7 +48,7 @@ async def measure(framework: str) -> dict[str, Any]:
     return {
         "framework": framework,
         "tools": TOOLS,
-        "messages": MESSAGES,
+        "messages": messages,
         "alone_ms": round(alone_ms, 2),
         "deferred_ms": round(deferred_ms, 2),
         "added_ms": round(added, 2),
@@ -56,12 +61,13 @@ def main() -> None:
     parser.add_argument(
         "frameworks", nargs="*", metavar="FRAMEWORK", help=f"which (default: all): {', '.join(FRAMEWORKS)}"
     )
+    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"of the history (default: {MESSAGES})")
     parser.add_argument("--json", action="store_true", help="only the JSON line")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.frameworks) - FRAMEWORKS.keys())
     if unknown:
         parser.error(f"no framework {', '.join(unknown)}; there are {', '.join(FRAMEWORKS)}")
-    rows = [asyncio.run(measure(name)) for name in arguments.frameworks or FRAMEWORKS]
+    rows = [asyncio.run(measure(name, arguments.messages)) for name in arguments.frameworks or FRAMEWORKS]
     if not arguments.json:
         print("| framework | tools | messages | alone ms | deferred ms | added ms |\n|---|--:|--:|--:|--:|--:|")
         for row in rows:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from langchain.agents import create_agent
@@ -21,6 +22,7 @@ from surface.adapters.langchain import LANGCHAIN_MESSAGES, DeferredTools, langch
 from surface.testing import ScriptedRanker
 
 RUN_ID = "bench"
+Kept = Callable[[], AbstractAsyncContextManager[Any]]
 
 
 class _Model(BaseChatModel):
@@ -48,8 +50,11 @@ class _Model(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=said)])
 
 
-async def prepare(count: int, length: int, steps: int) -> tuple[Any, Any]:
-    """A run alone and a run deferred, each taking so many steps on a history that ends at `length` messages."""
+async def prepare(count: int, length: int, steps: int, kept: Kept = nullcontext) -> tuple[Any, Any]:
+    """A run alone and a run deferred, each taking so many steps on a history that ends at `length` messages.
+
+    `kept` opens what keeps the checkpoints of one run; None keeps none.
+    """
     written = [
         StructuredTool.from_function(
             func=_echo, name=tool.name, description=tool.description, args_schema=dict(tool.input.json_schema)
@@ -72,16 +77,17 @@ async def prepare(count: int, length: int, steps: int) -> tuple[Any, Any]:
         """Finds tools."""
         return query
 
-    async def timed(agent: Any) -> float:
-        started = time.process_time()
-        await agent.ainvoke({"messages": history}, {"recursion_limit": 10 * steps})
-        return time.process_time() - started
+    async def timed(**options: Any) -> float:
+        async with kept() as saver:
+            agent: Any = create_agent(model, checkpointer=saver, **options)
+            config = {"recursion_limit": 10 * steps, "configurable": {"thread_id": RUN_ID}}
+            started = time.process_time()
+            await agent.ainvoke({"messages": history}, config)
+            return time.process_time() - started
 
     model = _Model(calls=selected[0], until=length)
     active = [tool for tool in written if tool.name in selected]
-    alone_agent = create_agent(model, tools=[search_tools, *active])
-    deferred_agent = create_agent(model, middleware=[deferred])
-    return (lambda: timed(alone_agent)), (lambda: timed(deferred_agent))
+    return (lambda: timed(tools=[search_tools, *active])), (lambda: timed(middleware=[deferred]))
 
 
 def _history(receipt: ToolMessage, called: str, length: int) -> list[BaseMessage]:

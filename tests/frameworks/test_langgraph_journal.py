@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -240,6 +241,41 @@ async def test_a_run_that_stores_nothing_before_its_end_does_not_wait_for_it(how
     agent = agent_of([pay], always_on=["pay"], checkpointer=Reads())
     assert last(await agent.ask([[call("pay")], "Done."], how, durability="exit")).text == "paid"
     assert len(asked) < 6
+
+
+class Forgets(AgentMiddleware[Any, Any, Any]):
+    """Hands a call on as a LangGraph would that does not tell a run's durability, for which it has no public name."""
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return handler(self._forgotten(request))
+
+    async def awrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
+        return await handler(self._forgotten(request))
+
+    def _forgotten(self, request: ToolCallRequest) -> ToolCallRequest:
+        config = request.runtime.config
+        told = {name: value for name, value in config["configurable"].items() if "durability" not in name}
+        return replace(request, runtime=replace(request.runtime, config={**config, "configurable": told}))
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+@BOTH
+async def test_a_langgraph_that_tells_no_durability_has_a_call_wait_for_its_turn_and_then_run_once(
+    how: str, durability: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr("surface.adapters.langchain.stored._PATIENCE", 0.05)
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        return "paid"
+
+    agent = agent_of([pay], before=[Forgets()], always_on=["pay"], checkpointer=InMemorySaver())
+    assert last(await agent.ask([[call("pay")], "Done."], how, durability=durability)).text == "paid"
+    assert ran == ["pay"]
 
 
 @pytest.mark.rule("MNT-9", "REP-3")

@@ -8,8 +8,9 @@ attempts      whether a call may run again
 taken_over    calls that an input left open, shown to reviewers before one runs
 journal       what a checkpointer knows of a call's beginning
 stored        waits until the turn of a call is stored
+asking        what both ask of a checkpointer
 steps         the steps that this process prepared last
-recent        what of both this process remembers, bounded
+recent        what this process remembers of them, bounded
 messages      the dialect
 tools         tools written for LangChain, in a catalog as they are
 """

@@ -8,16 +8,20 @@ A checkpointer keeps the first of two notes, so of workers that begin at the sam
 that suspended itself with `interrupt()` is LangGraph's to run again, once for each time that it did. That is a note,
 too: LangGraph keeps its own mark of an interrupt after it is resumed.
 
+Every look at a checkpoint reads the whole state, for no checkpointer tells less. So a call that this process heard the
+model write, and that nothing came upon since, costs one: at the checkpoint that it was written from, whose pending
+writes tell of its turn and of other workers' notes at once. Every other call costs three more at least.
+
 That there is no note says that the call never began only where the checkpoints go back to where it was written; else
 whoever did not see the model write it takes it for begun.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, cast
+from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 from langchain_core.messages import AIMessage
@@ -27,6 +31,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 # The one exported name for where a graph's checkpointer is handed to what runs inside it; LangGraph keeps it until 2.
 from langgraph.constants import CONFIG_KEY_CHECKPOINTER
 
+from surface.adapters.langchain.asking import Asking, Note, atold_by, told_by
 from surface.adapters.langchain.messages import holds, latest_of
 from surface.adapters.langchain.stored import Stored, behind, newest
 
@@ -35,6 +40,8 @@ _SUSPENDED = "toolsurface_suspended"
 _NOTES = UUID("5b0c3f0e-6f0a-4f53-9d6f-3c0d5a4e2f61")
 _LOOKED_BACK = 100
 """Checkpoints; an open call that was edited around more often than that is found by none of its older notes."""
+_LOOKS = 6
+"""At the checkpoint that a call was written from, until it tells the turn: 63 ms of pauses, each twice the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +54,6 @@ class _Notes:
     """Whether it has begun, or nobody can tell that it has not."""
     places: tuple[RunnableConfig, ...]
     """The checkpoints that notes go to: the one that the call was written from, and the one at hand."""
-
-
-_Reading = Generator[RunnableConfig, CheckpointTuple | None, _Notes]
-"""Asks for checkpoints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,21 +69,27 @@ class Journal:
     behind: tuple[RunnableConfig, ...] = ()
     """The checkpoints that have to be stored before the call begins."""
     stored: Stored = field(default_factory=Stored)
+    origin: RunnableConfig | None = None
+    """The checkpoint that the model wrote the call from, where this process saw it and nothing came in between."""
 
     @classmethod
-    def of(cls, runtime: Any, call_id: str, *, unseen: bool = False, stored: Stored | None = None) -> Journal | None:
+    def of(
+        cls,
+        runtime: Any,
+        call_id: str,
+        *,
+        unseen: bool = False,
+        stored: Stored | None = None,
+        origin: RunnableConfig | None = None,
+    ) -> Journal | None:
         """The journal of a call that a graph runs; None where no checkpointer is found.
 
         Where there is one that has no journal, whatever may not run twice is answered `INTERRUPTED` by a process that
         did not see it called.
         """
-        info = getattr(runtime, "execution_info", None)
-        saver = _saver(runtime)
-        if info is None or info.thread_id is None or not isinstance(saver, BaseCheckpointSaver):
+        at, saver = checkpoint_of(runtime), _saver(runtime)
+        if at is None or not isinstance(saver, BaseCheckpointSaver):
             return None
-        graph, _, _ = info.checkpoint_ns.rpartition("|")
-        where = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
-        at: RunnableConfig = {"configurable": where}
         return cls(
             saver=saver,
             config=at,
@@ -88,80 +97,87 @@ class Journal:
             unseen=unseen,
             behind=behind(_configurable(runtime), at),
             stored=stored or Stored(),
+            origin=origin,
         )
 
     def begun(self) -> bool:
         """Whether an attempt has begun; one that was seen suspended counts for none."""
-        return self._read().begun
+        return told_by(self.saver, self._reading()).begun
 
     async def abegun(self) -> bool:
         """The same, for an async graph."""
-        return (await self._aread()).begun
+        return (await atold_by(self.saver, self._reading())).begun
 
     def begin(self) -> bool:
         """Remembers that the call begins now, once that is stored; true where an attempt has begun elsewhere or before.
 
         An attempt that was seen suspended counts for none.
         """
-        self.stored.wait(self.saver, self.behind)
-        notes, mine = self._read(), uuid4().hex
-        if notes.begun:
-            return True
-        for where in notes.places:
-            self.saver.put_writes(where, [(_BEGUN, mine)], self._note_id(_BEGUN, notes.attempt))
-        return self._another_began(self.saver.get_tuple(notes.places[0]), notes, mine)
+        return told_by(self.saver, self._beginning())
 
     async def abegin(self) -> bool:
         """The same, for an async graph."""
-        await self.stored.await_(self.saver, self.behind)
-        notes, mine = await self._aread(), uuid4().hex
-        if notes.begun:
-            return True
-        for where in notes.places:
-            await self.saver.aput_writes(where, [(_BEGUN, mine)], self._note_id(_BEGUN, notes.attempt))
-        return self._another_began(await self.saver.aget_tuple(notes.places[0]), notes, mine)
+        return await atold_by(self.saver, self._beginning())
 
     def suspend(self) -> None:
         """Remembers that the attempt that has begun waits for somebody; a later one may begin."""
-        notes = self._read()
-        for where in notes.places:
-            self.saver.put_writes(where, [(_SUSPENDED, "")], self._note_id(_SUSPENDED, notes.attempt))
+        told_by(self.saver, self._suspending())
 
     async def asuspend(self) -> None:
         """The same, for an async graph."""
-        notes = await self._aread()
+        await atold_by(self.saver, self._suspending())
+
+    def _beginning(self) -> Asking[bool]:
+        mine = uuid4().hex
+        begun = yield from self._beginning_at_once(mine)
+        if begun is not None:
+            return begun
+        yield from self.stored.waiting(self.behind)
+        notes = yield from self._reading(mine)
+        if notes.begun:
+            return True
         for where in notes.places:
-            await self.saver.aput_writes(where, [(_SUSPENDED, "")], self._note_id(_SUSPENDED, notes.attempt))
+            yield self._note(where, _BEGUN, notes.attempt, mine)
+        return self._another_began((yield notes.places[0]), notes.attempt, mine)
+
+    def _beginning_at_once(self, mine: str) -> Asking[bool | None]:
+        """Whether another worker was first with a call that was just written; None where that is not all there is."""
+        if self.origin is None or not self.behind or self.stored.is_nowhere(self.origin):
+            return None
+        yield from self.stored.waiting(each for each in self.behind if each != self.config)
+        for where in (self.origin, self.config):
+            yield self._note(where, _BEGUN, 0, mine)
+        pause = 0.001
+        for _ in range(_LOOKS):
+            found = yield self.origin
+            if self._note_id(_SUSPENDED, 0) in _pending(found):
+                return None
+            if self._another_began(found, 0, mine):
+                return True
+            # A graph that goes on from here has the turn, and finds the note.
+            if found is not None and _is_written(self.call_id, found):
+                return False
+            yield pause
+            pause *= 2
+        return None
+
+    def _suspending(self) -> Asking[None]:
+        notes = yield from self._reading()
+        for where in notes.places:
+            yield self._note(where, _SUSPENDED, notes.attempt, "")
+
+    def _note(self, where: RunnableConfig, what: str, attempt: int, value: str) -> Note:
+        return Note(where=where, channel=what, value=value, task=self._note_id(what, attempt))
 
     def _note_id(self, what: str, attempt: int) -> str:
         return str(uuid5(_NOTES, f"{self.call_id} {what} {attempt}"))
 
-    def _another_began(self, found: CheckpointTuple | None, notes: _Notes, mine: str) -> bool:
+    def _another_began(self, found: CheckpointTuple | None, attempt: int, mine: str) -> bool:
         """Whether another worker's note of the same attempt was there first. What is not stored yet nobody else has."""
-        noted = self._note_id(_BEGUN, notes.attempt)
-        written = [] if found is None else found.pending_writes or []
-        return any(task == noted and value != mine for task, _, value in written)
+        return _pending(found).get(self._note_id(_BEGUN, attempt), mine) != mine
 
-    def _read(self) -> _Notes:
-        reading = self._reading()
-        wanted = next(reading)
-        while True:
-            try:
-                wanted = reading.send(self.saver.get_tuple(wanted))
-            except StopIteration as read:
-                return cast("_Notes", read.value)
-
-    async def _aread(self) -> _Notes:
-        reading = self._reading()
-        wanted = next(reading)
-        while True:
-            try:
-                wanted = reading.send(await self.saver.aget_tuple(wanted))
-            except StopIteration as read:
-                return cast("_Notes", read.value)
-
-    def _reading(self) -> _Reading:
-        """What the notes say. The checkpoint at hand is not stored yet where LangGraph writes behind."""
+    def _reading(self, mine: str | None = None) -> Asking[_Notes]:
+        """What the notes say but for `mine`. The checkpoint at hand is not stored yet where LangGraph writes behind."""
         noted: set[str] = set()
         oldest = self.config
         traced = False
@@ -169,7 +185,11 @@ class Journal:
         for _ in range(_LOOKED_BACK):
             if found is None:
                 break
-            noted.update(task for task, _, _ in found.pending_writes or ())
+            noted.update(
+                task
+                for task, channel, value in found.pending_writes or ()
+                if channel == _SUSPENDED or (channel == _BEGUN and value != mine)
+            )
             oldest = found.config
             # A graph's own step leaves no call open that has begun, so what is pruned behind one tells nothing more.
             traced = found.metadata.get("source") == "loop" or found.parent_config is None
@@ -186,6 +206,21 @@ class Journal:
             begun=self._note_id(_BEGUN, attempt) in noted or (self.unseen and not traced),
             places=(oldest,) if same else (oldest, self.config),
         )
+
+
+def _pending(found: CheckpointTuple | None) -> dict[str, object]:
+    """By task: what is written last behind a checkpoint, as a note is alone."""
+    return {} if found is None else {task: value for task, _, value in found.pending_writes or ()}
+
+
+def checkpoint_of(runtime: Any) -> RunnableConfig | None:
+    """The checkpoint that a task belongs to; None outside threads."""
+    info = getattr(runtime, "execution_info", None)
+    if info is None or info.thread_id is None:
+        return None
+    graph, _, _ = info.checkpoint_ns.rpartition("|")
+    where = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
+    return {"configurable": where}
 
 
 def is_kept(runtime: Any) -> bool:
@@ -207,10 +242,15 @@ def _was_open(call_id: str, found: CheckpointTuple) -> bool:
     messages = _messages(found)
     if messages is None:
         # The model's answer is written from this one on, or was written anew by a reviewer.
-        written = (value for _, channel, value in found.pending_writes or () if channel == "messages")
-        each = (message for value in written for message in (value if isinstance(value, list) else [value]))
-        return not any(holds(message, call_id) for message in each)
+        return not _is_written(call_id, found)
     return isinstance(latest_of(messages, call_id), AIMessage)
+
+
+def _is_written(call_id: str, found: CheckpointTuple) -> bool:
+    """Whether a turn with the call is in the pending writes of a checkpoint."""
+    written = (value for _, channel, value in found.pending_writes or () if channel == "messages")
+    each = (message for value in written for message in (value if isinstance(value, list) else [value]))
+    return any(holds(message, call_id) for message in each)
 
 
 def _messages(found: CheckpointTuple) -> list[Any] | None:

@@ -135,7 +135,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
             return again
         run = self._mount(request.state, request.runtime)
         response = handler(run_blocking(advertised(run, request, self._steps)))
-        return answered(request.state, self._attempts.heard(run, response))
+        return answered(request.state, self._attempts.heard(run, request, response))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -146,7 +146,7 @@ class DeferredTools(AgentMiddleware[DeferredToolsState, Any, Any]):
             return again
         run = self._mount(request.state, request.runtime)
         response = await handler(await advertised(run, request, self._steps))
-        return answered(request.state, self._attempts.heard(run, response))
+        return answered(request.state, self._attempts.heard(run, request, response))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Answered:
         """Answers a call of the catalog, or lets it through where it is active."""

@@ -9,14 +9,12 @@ its own); one that has stored nothing at all is taken for such a graph after a s
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
+from surface.adapters.langchain.asking import Asking
 from surface.adapters.langchain.recent import Recent
 
 _PATIENCE, _PATIENCE_WITH_NOTHING = 10.0, 1.0
@@ -25,9 +23,6 @@ _LONGEST_PAUSE = 0.05
 _REMEMBERED = 10_000
 _DURABILITY = "__pregel_durability"
 """Where a run's own durability is handed to what runs inside it; LangGraph has no public name for it."""
-
-_Waiting = Generator[RunnableConfig | float, CheckpointTuple | None, None]
-"""Asks for checkpoints, and for pauses in seconds."""
 
 
 def behind(config: Mapping[str, Any], at: RunnableConfig) -> tuple[RunnableConfig, ...]:
@@ -53,37 +48,19 @@ class Stored:
         self._known: Recent[tuple[str, ...], bool] = Recent(_REMEMBERED)
         """By thread, graph and checkpoint; by thread and graph for one that stores none."""
 
-    def wait(self, saver: BaseCheckpointSaver[Any], places: Iterable[RunnableConfig]) -> None:
-        """Returns once all are stored, or will not be any more."""
+    def waiting(self, places: Iterable[RunnableConfig]) -> Asking[None]:
+        """Ends once all are stored, or will not be any more."""
         for place in places:
-            waiting = self._waiting(place)
-            wanted = next(waiting, None)
-            while wanted is not None:
-                found = None
-                if isinstance(wanted, float):
-                    time.sleep(wanted)
-                else:
-                    found = saver.get_tuple(wanted)
-                wanted = _sent(waiting, found)
+            yield from self._waiting(place)
 
-    async def await_(self, saver: BaseCheckpointSaver[Any], places: Iterable[RunnableConfig]) -> None:
-        """The same, for an async graph."""
-        for place in places:
-            waiting = self._waiting(place)
-            wanted = next(waiting, None)
-            while wanted is not None:
-                found = None
-                if isinstance(wanted, float):
-                    await asyncio.sleep(wanted)
-                else:
-                    found = await saver.aget_tuple(wanted)
-                wanted = _sent(waiting, found)
+    def is_nowhere(self, place: RunnableConfig) -> bool:
+        """Whether it was found that its graph stores nothing."""
+        return self._known.get(_graph(place)) is not None
 
-    def _waiting(self, place: RunnableConfig) -> _Waiting:
-        where = place["configurable"]
-        graph = (str(where["thread_id"]), where["checkpoint_ns"])
+    def _waiting(self, place: RunnableConfig) -> Asking[None]:
+        where, graph = place["configurable"], _graph(place)
         checkpoint = (*graph, where["checkpoint_id"])
-        if self._known.get(graph) or self._known.get(checkpoint):
+        if self.is_nowhere(place) or self._known.get(checkpoint):
             return
         waited, pause = 0.0, 0.001
         nested = bool(where["checkpoint_ns"])
@@ -99,12 +76,9 @@ class Stored:
         self._known.keep(checkpoint, value=True)
 
 
-def _sent(waiting: _Waiting, found: CheckpointTuple | None) -> RunnableConfig | float | None:
-    """What is wanted next; None at the end."""
-    try:
-        return waiting.send(found)
-    except StopIteration:
-        return None
+def _graph(place: RunnableConfig) -> tuple[str, str]:
+    where = place["configurable"]
+    return str(where["thread_id"]), where["checkpoint_ns"]
 
 
 def _place(thread: str, graph: str, checkpoint: str) -> RunnableConfig:
