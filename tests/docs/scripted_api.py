@@ -1,4 +1,7 @@
-"""A server on loopback that plays a model: it answers in Anthropic's form, from a script, and checks nothing."""
+"""A server on loopback that plays a model: it answers in Anthropic's form, from a script, and checks nothing.
+
+It streams where it is asked to, which SDKs do on their own for a long answer.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +49,40 @@ class _Handler(BaseHTTPRequestHandler):
             "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
-        data = json.dumps(answer).encode()
+        streams = body.get("stream", False)
+        data = streamed(answer) if streams else json.dumps(answer).encode()
         self.send_response(200)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", "text/event-stream" if streams else "application/json")
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         pass
+
+
+def streamed(answer: dict[str, Any]) -> bytes:
+    """The same answer as events, each block in one piece."""
+    blocks: list[dict[str, Any]] = answer["content"]
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**answer, "content": [], "stop_reason": None}}
+    ]
+    for at, block in enumerate(blocks):
+        if block["type"] == "tool_use":
+            begun, delta = (
+                {**block, "input": {}},
+                {"type": "input_json_delta", "partial_json": json.dumps(block["input"])},
+            )
+        else:
+            begun, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+        events += [
+            {"type": "content_block_start", "index": at, "content_block": begun},
+            {"type": "content_block_delta", "index": at, "delta": delta},
+            {"type": "content_block_stop", "index": at},
+        ]
+    ended = {"stop_reason": answer["stop_reason"], "stop_sequence": None}
+    events += [{"type": "message_delta", "delta": ended, "usage": {"output_tokens": 1}}, {"type": "message_stop"}]
+    return "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events).encode()
 
 
 @contextmanager
