@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from pydantic_ai import BinaryContent, ModelRetry, RunContext, Tool, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults
@@ -178,6 +180,52 @@ async def test_two_calls_of_one_turn_have_records_of_their_own() -> None:
     calls = [name for name in table.texts if name.startswith("toolsurface.call:")]
     # Calls of one turn run at once, and which is recorded first is nobody's promise.
     assert sorted(calls) == [f"toolsurface.call:run-1:{call}:1.1" for call in ("call-0-0", "call-1-0", "call-1-1")]
+
+
+class Engine:
+    """Finds a record by its place, as a durable engine does: the nth work of a replay is the nth of the first life."""
+
+    def __init__(self, log: list[tuple[str, str]], *, slow: Callable[[str], Awaitable[object]] | None = None) -> None:
+        self.log = log
+        self.asked = 0
+        self.slow = slow
+
+    async def __call__(self, name: str, work: Callable[[], Coroutine[Any, Any, str]]) -> str:
+        place, self.asked = self.asked, self.asked + 1
+        if place < len(self.log):
+            assert self.log[place][0] == name
+            return self.log[place][1]
+        self.log.append((name, ""))
+        if self.slow is not None:
+            await self.slow(name)
+        self.log[place] = (name, await work())
+        return self.log[place][1]
+
+
+@pytest.mark.rule("MNT-9")
+async def test_an_engine_that_counts_finds_the_records_of_a_turn_though_the_first_life_was_slow_to_write_one() -> None:
+    second = asyncio.Event()
+
+    class Notes(AbstractCapability[Any]):
+        """Says that the second call of the turn is there."""
+
+        async def before_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+            if call.tool_name == "close_account":
+                second.set()
+            return args
+
+    async def slow(name: str) -> None:
+        if name.startswith("toolsurface.begun:run-1:call-1-0"):
+            await second.wait()
+
+    log: list[tuple[str, str]] = []
+    script: tuple[Calls, ...] = ([SEARCH], [("refund", {"amount": 1}), ("close_account", {})])
+    told = []
+    for journal in (Engine(log, slow=slow), Engine(log)):
+        bench = Bench(refund, close_account, journal=journal, capabilities=[Notes()])
+        told.append(([part.content for part in returns(await bench.run(*script))][1:], len(bench.desk.did)))
+    assert told == [(["refunded 1", "closed"], 2), (["refunded 1", "closed"], 0)]
+    assert (len(log), journal.asked) == (5, 5)
 
 
 @pytest.mark.rule("MNT-9")

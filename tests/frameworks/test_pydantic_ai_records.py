@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.tools import DeferredToolResults
 
-from surface import ConfigurationError
+from surface import ConfigurationError, ToolError, tool
 from surface.adapters.pydantic_ai import catalog_tools
 from surface.adapters.pydantic_ai.journal import digest
 from surface.call import CallContext
@@ -42,22 +42,30 @@ async def test_a_call_that_a_fence_refused_runs_where_there_is_no_fence_any_more
     assert told[1:] == ["refunded 1"] * 2
 
 
+@tool(name="refund")
+def library_refund(amount: int) -> str:
+    """Refunds an amount."""
+    return f"refunded {amount}"
+
+
 @pytest.mark.rule("MNT-4")
-async def test_the_fence_is_asked_once_for_each_attempt_and_told_whose_call_it_is() -> None:
+@pytest.mark.parametrize("made", [catalog_tools(refund), [library_refund]], ids=["pydantic-ai's", "the library's"])
+async def test_the_fence_is_asked_once_in_each_life_of_a_call_and_told_whose_call_it_is(made: list[Any]) -> None:
     table = Table()
     asked: list[tuple[object, ...]] = []
     told: list[str] = []
-    # Refused, as a restart is; then let through before the second attempt and in it; then as the record says.
-    for answers in ([False], [False], [True, True], [True]):
+    # Refused, as a restart is; then let through to a second attempt; then as the record of that says.
+    for answers in ([False], [False], [True], [True]):
 
         def fence(call: CallContext, answers: list[bool] = answers) -> bool:
             asked.append((call.run_id, call.surface, call.call_id, call.tool, type(call.context)))
             return answers.pop(0)
 
-        bench = Bench(refund, journal=table, pins=["refund"], controlled={"fence": fence})
+        bench = Bench(made=made, journal=table, pins=["refund"], controlled={"fence": fence})
         told.append(str(returns(await bench.run([REFUND]))[-1].content))
         assert answers == []
     assert ["FENCED" in each for each in told] == [True, True, False, False]
+    assert told[2:] == ["refunded 1"] * 2
     assert set(asked) == {("run-1", "desk", "call-0-0", "refund", Desk)}
     calls = [name for name in table.texts if name.startswith("toolsurface.call:")]
     assert calls == [f"toolsurface.call:run-1:call-0-0:1.{attempt}" for attempt in (1, 2)]
@@ -69,6 +77,66 @@ async def test_a_fence_that_changes_its_mind_makes_no_second_attempt_of_the_same
     bench = Bench(refund, journal=Table(), pins=["refund"], controlled={"fence": lambda _: answers.pop(0)})
     assert "FENCED" in str(returns(await bench.run([REFUND]))[-1].content)
     assert answers == [True, True]
+
+
+@pytest.mark.rule("MNT-4")
+async def test_the_fence_is_asked_once_in_a_life_that_comes_by_several_attempts() -> None:
+    def wire(ctx: RunContext[Desk]) -> str:
+        """Wires money, with leave."""
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired
+        ctx.deps.did.append("wire")
+        return "wired"
+
+    table = Table()
+    answers: list[bool] = []
+
+    def bench() -> Bench:
+        fence = {"fence": lambda _: answers.pop(0)}
+        return Bench(wire, journal=table, pins=["wire"], controlled=fence, output_type=OUTPUT)
+
+    answers[:] = [False]
+    await bench().run([("wire", {})])
+    answers[:] = [True]
+    asked = await bench().run([("wire", {})])
+    assert [call.tool_name for call in asked.output.approvals] == ["wire"]
+    # Comes by the attempt that the fence refused and the one that waited, to the one that runs.
+    answers[:] = [True]
+    last = bench()
+    given = DeferredToolResults(approvals={"call-0-0": True})
+    result = await last.run(history=asked.all_messages(), deferred_tool_results=given)
+    assert (returns(result)[-1].content, last.desk.did, answers) == ("wired", ["wire"], [])
+
+
+@pytest.mark.rule("MNT-4")
+async def test_the_fence_is_asked_once_though_a_journal_holds_two_attempts_that_it_refused() -> None:
+    table, answers = Table(), [False]
+    await Bench(refund, journal=table, pins=["refund"], controlled={"fence": lambda _: answers.pop()}).run([REFUND])
+    # So did a release that asked again in the attempt, where the answer had changed in between.
+    for kind in ("begun", "call"):
+        name = f"toolsurface.{kind}:run-1:call-0-0:1"
+        table.texts[f"{name}.2"] = table.texts[f"{name}.1"]
+    answers = [True]
+    again = Bench(refund, journal=table, pins=["refund"], controlled={"fence": lambda _: answers.pop()})
+    assert returns(await again.run([REFUND]))[-1].content == "refunded 1"
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("controlled", [{}, {"fence": lambda _: True}])
+async def test_a_tool_that_fails_with_the_code_of_a_fence_has_begun(controlled: dict[str, Any]) -> None:
+    ran: list[str] = []
+
+    @tool
+    def pay() -> str:
+        """Pays, or finds the gate of the car park closed."""
+        ran.append("pay")
+        raise ToolError("FENCED", "The car park is fenced off.")
+
+    table = Table()
+    for _ in range(2):
+        bench = Bench(made=[pay], journal=table, pins=["pay"], controlled=controlled)
+        assert "car park" in str(returns(await bench.run([("pay", {})]))[-1].content)
+    assert ran == ["pay"]
 
 
 @pytest.mark.rule("MNT-4", "MNT-9")

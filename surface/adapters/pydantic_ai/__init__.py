@@ -4,8 +4,10 @@ capability    what an agent is given, and the toolset it brings
 run           that toolset in one run: advertises, and is the gate
 offers        what a step offers, the toolsets behind a surface among it
 namesakes     what of the agent's own cannot stand beside a surface
+withheld      a step from which every tool of a surface was taken
 reading       the messages of a run, read once
 journal       the record a durable engine keeps of a call
+fence         what the fence says of a call, asked once
 arguments     arguments as the model wrote them
 messages      the dialect
 tools         tools written for pydantic-ai, in a catalog as they are

@@ -32,9 +32,17 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from surface.adapters.pydantic_ai.approvals import note_approvals
 from surface.adapters.pydantic_ai.journal import Journal, RunJournal
 from surface.adapters.pydantic_ai.messages import PYDANTIC_AI
-from surface.adapters.pydantic_ai.namesakes import AllTools, beside, gates_in, refuse_namesakes
+from surface.adapters.pydantic_ai.namesakes import AllTools, beside, refuse_namesakes
 from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, OwnToolsets, Replaced, entered, standing
 from surface.adapters.pydantic_ai.run import RunToolset
+from surface.adapters.pydantic_ai.withheld import (
+    gate_of,
+    gates_in,
+    lost_search,
+    offers_nothing_of_a_surface,
+    under_the_name,
+    withheld_entry,
+)
 from surface.controller import DeferredAgentToolSurface, require_controller
 from surface.errors import ConfigurationError
 from surface.mounted_run import Pins
@@ -171,7 +179,7 @@ class DeferredTools(AbstractCapability[Any]):
         a retry, so that a second one ends the run. A response whose calls are streamed (`node.stream`) comes by
         here alone: no node is run for it.
         """
-        self._take_in(ctx, response)
+        await self._take_in(ctx, response)
         return response
 
     async def before_node_run(self, ctx: RunContext[Any], *, node: AgentNode[Any]) -> AgentNode[Any]:
@@ -183,7 +191,7 @@ class DeferredTools(AbstractCapability[Any]):
             for gate in [] if ctx.tool_manager is None else gates_in(ctx.tool_manager.toolset):
                 gate.sees_approvals = True
         if isinstance(node, CallToolsNode):
-            self._take_in(ctx, node.model_response)
+            await self._take_in(ctx, node.model_response)
         elif isinstance(node, UserPromptNode) and node.deferred_tool_results is not None:
             self._note_approvals(ctx, node.deferred_tool_results)
         return node
@@ -193,20 +201,22 @@ class DeferredTools(AbstractCapability[Any]):
         once = {name for name, made in tools.items() if not made.tool.repeatable}
         note_approvals(ctx.messages, given, run_id=ctx.run_id, tools=once)
 
-    def _take_in(self, ctx: RunContext[Any], response: ModelResponse) -> None:
-        offered = None if ctx.tool_manager is None else ctx.tool_manager.tools
-        if offered is None:  # a step that has no tools yet gets them before it runs a call
+    async def _take_in(self, ctx: RunContext[Any], response: ModelResponse) -> None:
+        manager = ctx.tool_manager
+        if manager is None or manager.tools is None:  # a step that has no tools yet gets them before it runs a call
             return
-        search = offered.get(self.search_tool)
-        if search is None or not isinstance(search.toolset, RunToolset):
-            raise ConfigurationError(
-                f"{self.search_tool}: is not among the tools of this step; do not rename, prefix, filter or override "
-                "it (in a test override the model alone: agent.override(model=…))"
-            )
-        refuse_namesakes(search.toolset.surface, beside(offered))
+        offered = manager.tools
+        entry = offered.get(self.search_tool)
+        if entry is None and offers_nothing_of_a_surface(offered):
+            for each in gates_in(manager.toolset):
+                entry = await withheld_entry(each, ctx)
+        gate = None if entry is None else gate_of(entry)
+        if entry is None or gate is None:
+            raise lost_search(self.search_tool)
+        refuse_namesakes(gate.surface, beside(offered))
         for call in response.tool_calls:
             if call.tool_name not in offered:
-                offered[call.tool_name] = replace(search, tool_def=replace(search.tool_def, name=call.tool_name))
+                offered[call.tool_name] = under_the_name(entry, call.tool_name)
 
     async def on_tool_validate_error(
         self,
@@ -220,8 +230,9 @@ class DeferredTools(AbstractCapability[Any]):
         """Reports that pydantic-ai refused the arguments of one of its own tools; the refusal stays as it is."""
         offered = {} if ctx.tool_manager is None else ctx.tool_manager.tools or {}
         entry = offered.get(call.tool_name)
-        if entry is not None and isinstance(entry.toolset, RunToolset):
-            await entry.toolset.rejected(ctx, call.tool_call_id)
+        gate = None if entry is None else gate_of(entry)
+        if gate is not None:
+            await gate.rejected(ctx, call.tool_call_id)
         raise error
 
 

@@ -15,6 +15,13 @@ from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ToolsetTool, 
 
 from surface.adapters.pydantic_ai.offers import CONFLICT_HINT
 from surface.adapters.pydantic_ai.run import RunToolset
+from surface.adapters.pydantic_ai.withheld import (
+    gate_of,
+    gates_in,
+    left_open,
+    lost_search,
+    offers_nothing_of_a_surface,
+)
 from surface.errors import ConfigurationError
 from surface.registry import CheckedSurface
 
@@ -26,7 +33,10 @@ class AllTools(WrapperToolset[Any]):
     """All tools of an agent in one run, but those of its output."""
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """What a step offers; raises ConfigurationError where a tool cannot stand beside the surface."""
+        """What a step offers.
+
+        Raises ConfigurationError where a tool cannot stand beside the surface, or the search tool is gone without it.
+        """
         gates = gates_in(self.wrapped)
         if len(gates) > 1:
             raise ConfigurationError(
@@ -43,6 +53,10 @@ class AllTools(WrapperToolset[Any]):
         for gate in gates:
             refuse_namesakes(gate.surface, beside(offered))
             _refuse_native_search(gate.surface, offered)
+            search = gate.surface.search.name
+            if search not in offered and not offers_nothing_of_a_surface(offered):
+                raise lost_search(search)
+            offered |= await left_open(gate, offered, ctx)
         return offered
 
 
@@ -58,7 +72,7 @@ def refuse_namesakes(surface: CheckedSurface, names: Iterable[str]) -> None:
 
 def beside(offered: Mapping[str, ToolsetTool[Any]]) -> list[str]:
     """The names of what is offered and no entry of a surface."""
-    return [name for name, tool in offered.items() if not isinstance(tool.toolset, RunToolset)]
+    return [name for name, tool in offered.items() if gate_of(tool) is None]
 
 
 def _refuse_native_search(surface: CheckedSurface, offered: Mapping[str, ToolsetTool[Any]]) -> None:
@@ -69,13 +83,6 @@ def _refuse_native_search(surface: CheckedSurface, offered: Mapping[str, Toolset
             f"by a search of its own that is called {_NATIVE_SEARCH} as well; put them on the surface, or give "
             "create_deferred_agent_tool_surface another search_tool="
         )
-
-
-def gates_in(toolset: AbstractToolset[Any]) -> list[RunToolset]:
-    """The surfaces of one run among its tools."""
-    found: list[AbstractToolset[Any]] = []
-    toolset.apply(found.append)
-    return [each for each in found if isinstance(each, RunToolset)]
 
 
 def _others(toolset: AbstractToolset[Any]) -> Iterator[AbstractToolset[Any]]:

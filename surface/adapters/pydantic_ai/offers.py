@@ -22,6 +22,8 @@ CONFLICT_HINT = (
     "The search tool gets its name from create_deferred_agent_tool_surface(search_tool=…)."
 )
 """What pydantic-ai adds to its refusal of two tools with one name."""
+NOT_OFFERED = ""
+"""The `GatedTool.entry` of a step that offers no tool of the surface: the name of none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

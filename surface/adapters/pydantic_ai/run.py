@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self, cast
 
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
@@ -20,11 +19,19 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from surface.adapters.pydantic_ai.approvals import approved_by, forget_approval
 from surface.adapters.pydantic_ai.arguments import ANYTHING, as_written
+from surface.adapters.pydantic_ai.fence import AskedOnce
 from surface.adapters.pydantic_ai.journal import ON_PURPOSE, JournaledCall, Outcome, Raised, RunJournal, digest
 from surface.adapters.pydantic_ai.messages import tool_return
-from surface.adapters.pydantic_ai.offers import CONFLICT_HINT, GatedTool, OwnEntry, OwnToolsets, own_entry
+from surface.adapters.pydantic_ai.offers import (
+    CONFLICT_HINT,
+    NOT_OFFERED,
+    GatedTool,
+    OwnEntry,
+    OwnToolsets,
+    own_entry,
+)
 from surface.adapters.pydantic_ai.reading import CallNumbers, Reading, RunMessages, written_at
-from surface.call import CallAnswer, CallContext, settle
+from surface.call import CallAnswer, CallContext
 from surface.call import Outcome as Code
 from surface.errors import ConfigurationError, TranscriptError
 from surface.execution import Passed
@@ -84,9 +91,7 @@ class RunToolset(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """What this step offers: the activation, or on a restart what the open turn was offered."""
-        left = self._messages.left_open(ctx.messages)
-        if self._found is None or not left:
-            self._found = {call.id for call in left}
+        left = self._left_open(ctx)
         if not left:
             step = await self._run.prepare_step(ctx.messages)
             self._prepared = (ctx.run_step, step)
@@ -116,21 +121,15 @@ class RunToolset(AbstractToolset[Any]):
                 f"messages: the last assistant turn holds no such call of {name}; only a model calls the tools of a "
                 "surface, no tool does through ctx.tool_manager"
             )
-        work = partial(self._outcome, turn, gated, call, tool_args, ctx)
         found = self._may_have_run(call, gated, ctx)
         if self._journal is None:
-            return _given(await work(restarted=found))
+            return _given(await self._outcome(turn, gated, call, tool_args, ctx, restarted=found))
 
-        async def may_begin() -> bool:
-            fence = turn.calls.executor.fence
-            context = CallContext(
-                run_id=turn.calls.run_id,
-                surface=turn.calls.surface,
-                call_id=call.id,
-                tool=name,
-                context=turn.calls.context,
-            )
-            return fence is None or bool(await settle(fence(context)))
+        fence = AskedOnce(turn, call)
+
+        async def work(*, restarted: bool) -> Outcome:
+            outcome = await self._outcome(fence.turn, gated, call, tool_args, ctx, restarted=restarted)
+            return replace(outcome, begun=False) if fence.refused and isinstance(outcome, Raised) else outcome
 
         journaled = JournaledCall(
             id=call.id,
@@ -141,7 +140,7 @@ class RunToolset(AbstractToolset[Any]):
             approval=digest([ctx.tool_call_metadata, tool_args]) if ctx.tool_call_approved else None,
             marked=name in self._run.surface.catalog and not self._repeatable(name),
         )
-        return _given(await self._journal.settled(journaled, work, found=found, may_begin=may_begin))
+        return _given(await self._journal.settled(journaled, work, found=found, may_begin=fence.lets_through))
 
     def _repeatable(self, name: str) -> bool:
         made = self._run.surface.catalog.tools.get(name)
@@ -178,6 +177,9 @@ class RunToolset(AbstractToolset[Any]):
         if gated.own is not None:
             return await self._pass_on(turn, gated.own, call, arguments, ctx, restarted=restarted)
         withheld = gated.entry != call.name
+        if withheld and call.name == self._run.surface.search.name:
+            message = "No tool of this surface is offered in this step."
+            return _outcome_of(await turn.refuse(call.id, Code.INACTIVE, message, "Go on without one."))
         written = AS_WRITTEN if call.name == self._run.surface.search.name else as_written(arguments)
         answer = await turn.answer(call.id, restarted=restarted, arguments=written, withheld=withheld)
         return _outcome_of(answer)
@@ -242,6 +244,23 @@ class RunToolset(AbstractToolset[Any]):
                 entries[name] = self._gated(described[name], ctx, entry=name)
         return entries
 
+    def left_open(self, ctx: RunContext[Any]) -> list[str]:
+        """The tools of the surface, the search tool among them, that a restart found open calls of."""
+        called = dict.fromkeys(call.name for call in self._left_open(ctx))
+        return [name for name in called if name in self.surface.catalog or name == self.surface.search.name]
+
+    def _left_open(self, ctx: RunContext[Any]) -> tuple[Call, ...]:
+        """The open calls of a step that begins; the first step's were found by a restart."""
+        left = self._messages.left_open(ctx.messages)
+        if self._found is None or not left:
+            self._found = {call.id for call in left}
+        return left
+
+    def withheld(self, ctx: RunContext[Any]) -> GatedTool:
+        """The entry for every name of a step from which all tools of the surface were taken."""
+        (definition,) = self._run.dialect.advertise([self.surface.entry(self.surface.search.name)])
+        return self._gated(definition, ctx, entry=NOT_OFFERED)
+
     def _gated(self, definition: ToolDefinition, ctx: RunContext[Any], *, entry: str) -> GatedTool:
         """An entry that the library answers."""
         return GatedTool(
@@ -253,7 +272,7 @@ def _outcome_of(answer: CallAnswer) -> Outcome:
     """What becomes of a call that the library answers; a failure is raised, so that no retry is spent on it."""
     part = tool_return(answer)
     if part.outcome == "failed":
-        return Raised(error=ToolFailed(str(part.content)), begun=answer.outcome != Code.FENCED)
+        return Raised(error=ToolFailed(str(part.content)))
     return ToolReturn(return_value=part.content, metadata=part.metadata)
 
 
