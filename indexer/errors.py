@@ -28,6 +28,9 @@ from dataclasses import dataclass
 
 from surface.errors import ToolSurfaceError
 
+MENDED = "deploy the catalog it came from again"
+"""What puts any version right, and back into a store. The catalog of the active release leaves the versions of other
+kept releases alone, so "deploy again" is said only of what any deploy mends, such as a ledger."""
 _SHOWN = 20
 _SECRET_PARTS = re.compile(r"(?<=://)\S*@|\?[^\s\"'>)]+")
 
@@ -129,8 +132,8 @@ class NotPublishedError(StoreError):
         surface, version = self.missing[0]
         more = f" (and {len(self.missing) - 1} more)" if len(self.missing) > 1 else ""
         super().__init__(
-            f"application {application}, surface {surface}: version {version}{more} is not in the store; publish it "
-            "before it is activated: deploy again"
+            f"application {application}, surface {surface}: version {version}{more} is not in the store, so its "
+            f"release is not activated; {MENDED}"
         )
 
 
@@ -151,13 +154,11 @@ class ActivationConflictError(IndexerError):
         self.found = found
         """The release id that is active."""
         if found == expected:
-            said = (
-                f"{found or 'no release'} is active again, after others were in between; see status, and deploy again"
-            )
+            said = f"{found or 'no release'} is active again, after others were in between; see status, and try again"
         else:
             said = (
                 f"expected {expected or 'no release'} to be active and found {found or 'no release'}; another deploy "
-                "was faster, so deploy again"
+                "or switch was faster: see status, and try again"
             )
         super().__init__(f"application {application}: {said}")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from indexer.artefact import Artefact, IndexManifest
 from indexer.contents import LexicalArrays, read_contents
-from indexer.errors import ArtefactError
+from indexer.errors import MENDED, ArtefactError
 from indexer.ports import LexicalIndex, VectorIndex
 from surface.lexical import RULE_VERSION
 from surface.names import NameIndex
@@ -50,7 +50,7 @@ def open_index(
     if artefact.manifest.lexical_rule != RULE_VERSION:
         raise ArtefactError(
             f"version {artefact.version}: lexical_rule is {artefact.manifest.lexical_rule}, this program counts words "
-            f"by {RULE_VERSION}; deploy again with this version of toolsurface"
+            f"by {RULE_VERSION}; {MENDED}, with this version of toolsurface"
         )
     return SurfaceIndex(
         manifest=artefact.manifest,

@@ -7,7 +7,7 @@ from datetime import datetime
 from threading import Condition
 
 from indexer.artefact import Artefact
-from indexer.errors import StoreError
+from indexer.errors import MENDED, StoreError
 from indexer.ledger import Activation, Ledger, Pruning, empty_ledger
 from indexer.release import Release
 
@@ -56,7 +56,8 @@ class MemoryStore:
         with self._changed:
             artefact = self._artefacts.get((application, surface, version))
         if artefact is None:
-            raise StoreError(f"application {application}, surface {surface}: version {version} is not in the store")
+            where = f"application {application}, surface {surface}"
+            raise StoreError(f"{where}: version {version} is not in the store; {MENDED}")
         artefact.verify()
         return artefact
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.errors import ArtefactError
+from indexer.errors import MENDED, ArtefactError
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _ALIGNMENT = 64
@@ -46,10 +46,10 @@ def from_npy(data: bytes, *, dtype: str, shape: tuple[int, ...], name: str) -> N
     """The array in a file, without a copy and not writable; `name` is what an `ArtefactError` calls the file."""
     expected = header(dtype, shape)
     if not data.startswith(expected):
-        raise ArtefactError(f"{name}: is not a .npy file of type {dtype} and shape {shape}; build the version again")
+        raise ArtefactError(f"{name}: is not a .npy file of type {dtype} and shape {shape}; {MENDED}")
     count = int(np.prod(shape, dtype=np.int64))
     if len(data) != len(expected) + count * np.dtype(dtype).itemsize:
-        raise ArtefactError(f"{name}: holds more or fewer than {count} numbers; build the version again")
+        raise ArtefactError(f"{name}: holds more or fewer than {count} numbers; {MENDED}")
     return np.frombuffer(data, dtype=dtype, count=count, offset=len(expected)).reshape(shape)
 
 

@@ -23,8 +23,8 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, MENDED, Artefact, IndexManifest, read_artefact
-from indexer.errors import ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
+from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, IndexManifest, read_artefact
+from indexer.errors import MENDED, ActivationConflictError, ArtefactError, StoreError, StoreUnavailableError
 from indexer.ledger import Activation, Copy, KeptVersion, Ledger, Pruning, empty_ledger
 from indexer.release import Release
 from indexer.sealed_ledger import MAX_LEDGER_BYTES, ActiveReleases, LastLedger, sealed
@@ -123,7 +123,8 @@ class PlacedStore:
                 if now is not None and now.place == known.place:
                     raise
         raise StoreError(
-            f"{self._shelf.name}: application {application}, surface {surface}: version {version} is not in the store"
+            f"{self._shelf.name}: application {application}, surface {surface}: version {version} is not in the store; "
+            f"{MENDED}"
         )
 
     def activate(

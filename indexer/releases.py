@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from indexer.artefact import Artefact
 from indexer.contents import Contents, read_contents
-from indexer.errors import ActivationConflictError, ArtefactError, UnknownReleaseError
+from indexer.errors import MENDED, ActivationConflictError, ArtefactError, UnknownReleaseError
 from indexer.ledger import Ledger
 from indexer.ports import ArtefactStore, VectorStore
 from indexer.release import Release
@@ -121,6 +121,6 @@ def sound_version(store: ArtefactStore, release: Release, surface: str) -> tuple
     if artefact.manifest.catalog_digest != released.catalog_digest:
         raise ArtefactError(
             f"application {release.application}, surface {surface}: version {released.version} was built from another "
-            "catalog than the release says; deploy again"
+            f"catalog than the release says; {MENDED}"
         )
     return artefact, contents

@@ -32,7 +32,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from indexer.artefact import Artefact, IndexManifest
-from indexer.errors import ArtefactError, IndexerError, StoreUnavailableError
+from indexer.errors import MENDED, ArtefactError, IndexerError, StoreUnavailableError
 from indexer.index import SurfaceIndex
 from indexer.ports import ArtefactStore
 from indexer.release import Release
@@ -277,7 +277,7 @@ class Library:
         if index.manifest.catalog_digest != released.catalog_digest:
             raise ArtefactError(
                 f"application {release.application}, surface {surface}: version {released.version} is not what the "
-                "release says it is; deploy again"
+                f"release says it is; {MENDED}"
             )
         return ServedVersion(key=key, manifest=index.manifest)
 
@@ -289,7 +289,7 @@ class Library:
         if (manifest.application, manifest.surface, artefact.version) != (key.application, key.surface, key.version):
             raise ArtefactError(
                 f"application {key.application}, surface {key.surface}: version {key.version} is not what its place "
-                "in the store says; deploy again"
+                f"in the store says; {MENDED}"
             )
         return artefact
 

@@ -25,7 +25,7 @@ from threading import Lock
 import numpy as np
 
 from indexer.artefact import Artefact, IndexManifest
-from indexer.errors import ArtefactError
+from indexer.errors import MENDED, ArtefactError
 from indexer.index import SurfaceIndex
 from selector.errors import FailedBeforeError, TooLargeError
 from selector.served import VersionKey
@@ -222,4 +222,4 @@ def _warm(index: SurfaceIndex) -> None:
     scores, rows = index.vectors.search(np.full((1, dimension), dimension**-0.5, dtype=np.float32), 1)
     words = index.lexical.scores([()])
     if not np.isfinite(scores).all() or not 0 <= rows[0, 0] < len(index.names) or words.shape != (1, len(index.names)):
-        raise ArtefactError(f"version {index.version}: does not answer as its manifest says; deploy again")
+        raise ArtefactError(f"version {index.version}: does not answer as its manifest says; {MENDED}")

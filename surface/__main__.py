@@ -9,8 +9,17 @@ from dataclasses import asdict
 from pathlib import Path
 
 from surface.adapters.application_object import load_registry
-from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, run, say, show
-from surface.adapters.output_file import write_whole
+from surface.adapters.command_line import (
+    Command,
+    CommandFailedError,
+    OutputError,
+    WrongUseError,
+    print_json,
+    run,
+    say,
+    show,
+)
+from surface.adapters.output_file import STANDARD_OUTPUT, write_result
 from surface.advice import SurfaceAdvice, Verdict, advise
 from surface.errors import ConfigurationError
 from surface.export import export_catalog
@@ -18,17 +27,23 @@ from surface.export import export_catalog
 
 def _configure_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("object", metavar="MODULE:OBJECT", help="a DeferredAgentToolSurface, or a function making one")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="where the catalog goes")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="where the catalog goes; - is standard output"
+    )
     parser.add_argument("--deploy", metavar="NAME", help="what to call this deploy, such as a commit")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
 def _export(arguments: argparse.Namespace) -> None:
+    if arguments.output == STANDARD_OUTPUT and arguments.json:
+        raise WrongUseError("-o -, --json: both are for standard output; name a file, or leave --json out")
     registry = load_registry(arguments.object)
     catalog = export_catalog(registry, deploy=arguments.deploy)
     data = json.dumps(catalog, ensure_ascii=False, sort_keys=True, indent=1).encode("utf-8") + b"\n"
     try:
-        write_whole(arguments.output, data)
+        write_result(arguments.output, data)
+    except OutputError:
+        raise
     except OSError as error:
         raise CommandFailedError(f"{arguments.output}: cannot be written ({error.strerror})") from error
     counts = {key: len(surface.catalog) for key, surface in registry.surfaces.items()}
@@ -36,7 +51,8 @@ def _export(arguments: argparse.Namespace) -> None:
         print_json({"file": str(arguments.output), "application": registry.application, "tools": counts})
         return
     listed = ", ".join(f"{key} {count} tools" for key, count in counts.items())
-    say(f"exported {registry.application} to {arguments.output}: {listed}")
+    place = "standard output" if arguments.output == STANDARD_OUTPUT else arguments.output
+    say(f"exported {registry.application} to {place}: {listed}")
 
 
 EXPORT = Command(

@@ -1,15 +1,25 @@
-"""Reads the bytes of a catalog or of canary queries, packed by gzip or not, and no more than one may have."""
+"""Reads the bytes of a catalog or of canary queries, packed by gzip or not, and no more than one may have.
+
+`-` is standard input, which can be read once.
+"""
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
+import sys
 import zlib
+from contextlib import AbstractContextManager, nullcontext
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 from indexer.canaries import MAX_CANARY_BYTES
 from indexer.catalog_file import MAX_CATALOG_BYTES
 from indexer.errors import CanaryFileError, CatalogFileError, FileTooLargeError
 
+STANDARD_INPUT = Path("-")
 _GZIP = b"\x1f\x8b"
 
 
@@ -43,16 +53,23 @@ class _UnreadableError(Exception):
     pass
 
 
+def _opened(path: Path) -> AbstractContextManager[BinaryIO]:
+    if path != STANDARD_INPUT:
+        return path.open("rb")
+    if sys.stdin is None:  # closed, as a daemon may have it
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return nullcontext(sys.stdin.buffer)
+
+
 def _read(path: Path, *, ceiling: int) -> bytes:
     """At most one byte more than the ceiling."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             data = file.read(ceiling + 1)
-            if data.startswith(_GZIP):
-                file.seek(0)
-                with gzip.GzipFile(fileobj=file) as packed:
-                    # Unpacks as it goes, so a small file that would unpack to terabytes stops at the ceiling.
-                    data = packed.read(ceiling + 1)
+        if data.startswith(_GZIP) and len(data) <= ceiling:
+            with gzip.GzipFile(fileobj=BytesIO(data)) as packed:  # no file is read twice, for a pipe cannot be
+                # Unpacks as it goes, so a small file that would unpack to terabytes stops at the ceiling.
+                data = packed.read(ceiling + 1)
     except (zlib.error, EOFError, gzip.BadGzipFile):
         raise _UnreadableError("is a damaged gzip file; export it again") from None
     except OSError as error:

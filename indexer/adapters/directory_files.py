@@ -58,31 +58,32 @@ def is_passing(error: StoreError) -> bool:
     return isinstance(cause, OSError) and cause.errno not in _IN_THE_WAY
 
 
-def read(path: Path, *, ceiling: int) -> bytes | None:
+def read(path: Path, *, ceiling: int, remedy: str) -> bytes | None:
     """A regular file's bytes, at most one more than the ceiling; None where nothing at all is in its place.
 
-    Raises `StoreError` where something is that cannot be such a file, and OSError.
+    Raises `StoreError` where something is that cannot be such a file, which says what to do once it is moved away, and
+    OSError.
     """
     try:
         # Not blocking: a pipe in the place of a file must not hold a reader up.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except FileNotFoundError:
-        _refuse_dangling(path)
+        _refuse_dangling(path, remedy)
         return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise StoreError(f"{path}: is not a regular file; move it away and deploy again")
+            raise StoreError(f"{path}: is not a regular file; move it away and {remedy}")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(ceiling + 1)
     finally:
         os.close(descriptor)
 
 
-def _refuse_dangling(path: Path) -> None:
+def _refuse_dangling(path: Path, remedy: str) -> None:
     """Raises `StoreError` where the way to `path` ends in a link to nothing."""
     there = next(step for step in (path, *path.parents) if os.path.lexists(step))
     if there.is_symlink() and not there.exists():
-        raise StoreError(f"{there}: is a link to nothing; move it away and deploy again")
+        raise StoreError(f"{there}: is a link to nothing; move it away and {remedy}")
 
 
 def write(path: Path, data: bytes) -> None:

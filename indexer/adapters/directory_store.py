@@ -42,7 +42,7 @@ from indexer.adapters.directory_files import (
     write,
 )
 from indexer.artefact import MANIFEST, MAX_MANIFEST_BYTES, Artefact, read_artefact
-from indexer.errors import ArtefactError, NotPublishedError, StoreError
+from indexer.errors import MENDED, ArtefactError, NotPublishedError, StoreError
 from indexer.folder_name import folder_of, key_of
 from indexer.ledger import Activation, Ledger, Pruning, empty_ledger
 from indexer.release import Release
@@ -177,7 +177,7 @@ class DirectoryStore:
     def _ledger_bytes(self, application: str) -> bytes | None:
         path = self._home(application) / _LEDGER
         with told_as_store_errors(path):
-            return read(path, ceiling=MAX_LEDGER_BYTES)
+            return read(path, ceiling=MAX_LEDGER_BYTES, remedy="deploy again")
 
     def _parsed(self, data: bytes, application: str) -> Ledger:
         where = str(self._home(application) / _LEDGER)
@@ -204,12 +204,12 @@ class DirectoryStore:
 
     def _loaded(self, folder: Path, application: str, surface: str, version: str) -> Artefact:
         with told_as_store_errors(folder):
-            written = read(folder / MANIFEST, ceiling=MAX_MANIFEST_BYTES)
+            written = read(folder / MANIFEST, ceiling=MAX_MANIFEST_BYTES, remedy=MENDED)
             if written is None:
-                raise StoreError(f"{folder}: version {version} of surface {surface} is not in the store")
+                raise StoreError(f"{folder}: version {version} of surface {surface} is not in the store; {MENDED}")
             return read_artefact(
                 written,
-                lambda name, ceiling: read(folder / name, ceiling=ceiling),
+                lambda name, ceiling: read(folder / name, ceiling=ceiling, remedy=MENDED),
                 application=application,
                 surface=surface,
                 version=version,

@@ -38,7 +38,7 @@ from redis import exceptions as refusals
 from indexer.adapters.quick_link import QuickLink
 from indexer.adapters.redis_link import RedisLink, RedisPlace, RedisWaits
 from indexer.artefact import IndexManifest
-from indexer.errors import ArtefactError, StoreError, StoreUnavailableError
+from indexer.errors import MENDED, ArtefactError, StoreError, StoreUnavailableError
 from indexer.nearest import Hits, nearest
 from indexer.progress import Progress, silent
 
@@ -256,7 +256,7 @@ class RedisVectorIndex:
     def _found(self, queries: NDArray[np.float32], k: int) -> list[Hits]:
         count, answers = self._link.ask(self._key, lambda node: self._asked(node, queries, k))
         if count != self._tools:
-            raise StoreError(f"{self._link.name}: holds {count} of {self._tools} vectors of a version; deploy it again")
+            raise StoreError(f"{self._link.name}: holds {count} of {self._tools} vectors of a version; {MENDED}")
         lengths = np.linalg.norm(queries, axis=1)
         return [_hits(answer, k, length=float(length)) for answer, length in zip(answers, lengths, strict=True)]
 

@@ -7,7 +7,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from indexer.adapters.catalog_reader import read_catalog_bytes
+from indexer.adapters.catalog_reader import STANDARD_INPUT, read_catalog_bytes
 from indexer.adapters.patient_store import WAIT_S
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import LeftOut, ReadCatalog, read_catalog
@@ -33,10 +33,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Indexes a catalog and makes it what selectors serve: all of it or nothing. Exit codes: 0 it is active; 1 it "
         "failed; 2 wrong use; 3 a canary failed; 4 another deploy was faster; 5 it failed or was interrupted once the "
-        "switch had begun, and is active or may be, as the last line says; 130 interrupted; 143 ended by SIGTERM. "
-        "Whatever it is but 0 and 5, this deploy changed nothing that is served."
+        "switch had begun, and is active or may be, as the last line says; 129 its terminal was closed; 130 "
+        "interrupted; 143 ended by SIGTERM. Whatever it is but 0 and 5, this deploy changed nothing that is served."
     )
-    parser.add_argument("catalog", type=Path, help="catalog.json or tools.jsonl, packed by gzip or not")
+    parser.add_argument(
+        "catalog", type=Path, help="catalog.json or tools.jsonl, packed by gzip or not; - is standard input"
+    )
     add_store(parser)
     add_vectors(parser)
     add_model(parser)
@@ -104,8 +106,9 @@ def _deploy(arguments: argparse.Namespace, attempt: Attempt) -> None:
 
 def _read(arguments: argparse.Namespace) -> ReadCatalog:
     path: Path = arguments.catalog
-    lines = path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
     named = arguments.application is not None or arguments.surface is not None
+    piped = path == STANDARD_INPUT  # which has no ending to tell what it holds
+    lines = named if piped else path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
     if lines and (arguments.application is None or arguments.surface is None):
         raise WrongUseError(f"{path.name} names no application and surface; add --application A --surface S")
     if named and not lines:

@@ -7,32 +7,33 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from indexer.adapters.catalog_reader import read_catalog_bytes
+from indexer.adapters.catalog_reader import STANDARD_INPUT, read_catalog_bytes
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import MAX_CATALOG_BYTES
 from indexer.errors import FileTooLargeError, IndexerError
 from indexer.importing.importing import Imported, import_catalog
 from indexer.importing.report import catalog_json, import_json, import_lines
 from indexer.importing.source import FORMATS, SourceFile
-from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, show
+from surface.adapters.command_line import Command, CommandFailedError, OutputError, WrongUseError, print_json, show
 from surface.adapters.json_schema import problem_of
-from surface.adapters.output_file import write_whole
+from surface.adapters.output_file import STANDARD_OUTPUT, write_result
 from surface.catalog_rules import shown
 from surface.errors import CatalogError
 from surface.identity import is_key
 
 _HELP = {
     "sources": "catalog.json, MCP tools/list results, OpenAPI 3 (JSON or YAML), a provider's tool array, or .jsonl;"
-    " gzipped or not. SERVICE=FILE names the namespace of its tools",
+    " gzipped or not; - is standard input. SERVICE=FILE names the namespace of its tools",
+    "output": "where the catalog goes; - is standard output, and then the report goes to standard error",
     "format": "what every file is (default: each file tells)",
-    "rename": "give valid, unique names to tools that have none, instead of refusing them",
+    "rename": "give valid, unique names to tools that have none, and to arguments of OpenAPI operations",
     "strict": "write nothing and fail if any tool is refused",
 }
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="+", metavar="[SERVICE=]FILE", help=_HELP["sources"])
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="where the catalog goes")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help=_HELP["output"])
     parser.add_argument("--application", metavar="A", help="whose tools (default: what a catalog file among them says)")
     parser.add_argument("--surface", metavar="S", help="the surface they belong to; catalog files name their own")
     parser.add_argument("--deploy", metavar="NAME", help="what to call this deploy, such as a commit")
@@ -43,6 +44,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> None:
+    piped = arguments.output == STANDARD_OUTPUT
+    if piped and arguments.json:
+        raise WrongUseError("-o -, --json: both are for standard output; name a file, or leave --json out")
     sources = _sources(arguments.sources, output=arguments.output)
     with shown_progress() as progress:
         imported = import_catalog(
@@ -58,11 +62,12 @@ def _import(arguments: argparse.Namespace) -> None:
     failure = _failure(imported, strict=arguments.strict)
     if failure is None:
         _write(arguments.output, imported)
-    written = str(arguments.output) if failure is None else None
+    place = "standard output" if piped else str(arguments.output)
+    written = place if failure is None else None
     if arguments.json:
         print_json(import_json(imported, written=written))
     else:
-        show(import_lines(imported, written=written))
+        show(import_lines(imported, written=written), aside=piped)
     if failure is not None:
         raise CommandFailedError(failure)
 
@@ -78,11 +83,14 @@ def _sources(written: Sequence[str], *, output: Path) -> list[SourceFile]:
     """The files, which are held together, so together they are no larger than one may be."""
     sources: list[SourceFile] = []
     room = MAX_CATALOG_BYTES
-    for one in written:
-        service, path = _named(one)
-        if output.exists() and path.exists() and output.samefile(path):
+    named = [_named(one) for one in written]
+    if [path for _, path in named].count(STANDARD_INPUT) > 1:
+        raise WrongUseError("FILE -: standard input can be read once; name the other files")
+    for service, path in named:
+        if output != STANDARD_OUTPUT and output.exists() and path.exists() and output.samefile(path):
             raise WrongUseError(f"-o {output}: is one of the files to import; name another one")
-        sources.append(SourceFile(file=path.name, data=_read(path, ceiling=room), service=service))
+        file = "standard input" if path == STANDARD_INPUT else path.name
+        sources.append(SourceFile(file=file, data=_read(path, ceiling=room), service=service))
         room -= len(sources[-1].data)
     return sources
 
@@ -118,7 +126,9 @@ def _write(path: Path, imported: Imported) -> None:
         if len(data) >= MAX_CATALOG_BYTES:  # blanks before each line can outweigh what stands in it
             raise CommandFailedError(f"{path}: would be larger than a deploy reads; import less at a time")
     try:
-        write_whole(path, bytes(data) + b"\n")
+        write_result(path, bytes(data) + b"\n")
+    except OutputError:
+        raise
     except OSError as error:
         raise CommandFailedError(f"{path}: cannot be written ({error.strerror})") from error
 

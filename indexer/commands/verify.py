@@ -40,7 +40,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     add_store(parser)
     add_application(parser)
-    parser.add_argument("--catalog", type=Path, metavar="FILE", help="the catalog that the active release came from")
+    parser.add_argument(
+        "--catalog", type=Path, metavar="FILE", help="what the active release came from; - is standard input"
+    )
     parser.add_argument("--sample", type=several, metavar="N", help="vectors to make again, per surface (default: all)")
     add_model(parser)
 

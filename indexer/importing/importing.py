@@ -4,8 +4,8 @@ Rules kept here:
 
 1. A file that cannot be read as a whole ends the import, with every such file named; a tool that cannot be taken does
    not: it is refused, and the report says why.
-2. A tool keeps its name or is refused, unless renaming was asked for. Of several tools with one name in a surface every
-   copy is refused, for none of them is the right one.
+2. A tool keeps its name or is refused, and its arguments keep theirs, unless renaming was asked for. Of several tools
+   with one name in a surface every copy is refused, for none of them is the right one.
 3. Every schema that enters is draft 2020-12 and compiles; only a catalog file's own are taken as they are.
 4. What all files bring together has a ceiling, and one error says when it is passed (`room.py`).
 5. The same files give the same catalog.
@@ -22,6 +22,7 @@ from itertools import count
 from typing import Any
 
 from indexer.catalog_file import Catalog, CatalogTool, SurfaceCatalog, content_name, json_faults, key_faults
+from indexer.importing.argument_names import rename_arguments
 from indexer.importing.candidate import Candidate
 from indexer.importing.openapi_schema import MAX_INPUT_SCHEMA_BYTES
 from indexer.importing.renaming import Renamed, rename
@@ -184,7 +185,7 @@ class _Importer:
 
     @property
     def renamed(self) -> tuple[Renamed, ...]:
-        """The tools that were taken under another name."""
+        """The tools that were taken under another name, then their arguments that were."""
         refused = {fault.where for fault in self.refused}
         return tuple(one for one in self._renamed if one.where not in refused)
 
@@ -226,16 +227,24 @@ class _Importer:
                 self._refuse(origin, faults)
                 continue
             self._taken[origin[0]] += 1
+            tool = self._with_arguments(one)
             kept.append(
                 CatalogTool(
-                    name=one.name,
-                    description=one.description,
-                    input_schema=one.input_schema,
-                    service=one.service,
-                    annotations=one.annotations,
+                    name=tool.name,
+                    description=tool.description,
+                    input_schema=tool.input_schema,
+                    service=tool.service,
+                    annotations=tool.annotations,
                 )
             )
         return tuple(sorted(kept, key=lambda tool: tool.name))
+
+    def _with_arguments(self, one: Candidate) -> Candidate:
+        if not self._rename:
+            return one
+        tool, renamed = rename_arguments(one)
+        self._renamed.extend(renamed)
+        return tool
 
     def _faults(self, one: Candidate) -> list[Fault]:
         problems = [fault.problem for fault in entry_faults(one.name, one.description, one.input_schema)]

@@ -28,7 +28,7 @@ _OTHER_IN_KEY = re.compile(r"[^A-Za-z0-9_.-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renamed:
-    """One tool that got another name."""
+    """One tool that got another name, or one argument of it."""
 
     where: str
     old: str

@@ -6,8 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from indexer.catalog_file import Catalog, CatalogTool
+from indexer.importing.argument_names import not_carried
 from indexer.importing.importing import Imported
 from surface.canonical import canonical_bytes
+from surface.catalog_rules import shown
 from surface.limits import Limits
 
 SHOWN = 20
@@ -55,6 +57,17 @@ def notes(catalog: Catalog) -> list[str]:
     if heavy:
         named = ", ".join(sorted(heavy)[:3]) + (" …" if len(heavy) > 3 else "")
         said.append(f"{_tools(len(heavy))} over the default max_schema_bytes, never selectable under it: {named}")
+    odd = [
+        f"{tool.name} ({', '.join(map(shown, wrong[:3]))})"
+        for tool in tools
+        if (wrong := not_carried(tool.input_schema))
+    ]
+    if odd:
+        named = ", ".join(odd[:3]) + (" …" if len(odd) > 3 else "")
+        said.append(
+            f"{_tools(len(odd))} with arguments whose names Anthropic's API refuses, and the whole request with them "
+            f"(it takes 1-64 of A-Za-z0-9_.-): {named}; --rename gives those of OpenAPI operations others"
+        )
     return said
 
 

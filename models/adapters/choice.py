@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from models.adapters.extra import extra_needed
+from models.adapters.extra import extra_needed, lacking_of_extra
 from models.adapters.hub_cache import find_on_disk, hub_name
 from models.adapters.local_files import packaged_models
 from models.adapters.model_folder import pins_of
@@ -34,6 +34,10 @@ def chosen_embedder(model: str | None, *, threads: int | None, download: bool = 
         raise ModelLoadError(
             f"--model {model}: neither in the package ({known}) nor a folder, nor a name that a hub could have"
         )
+    lacking = lacking_of_extra()
+    if lacking is not None:  # before a model is looked for that could not be loaded
+        taken_for = f"none of the package ({', '.join(packaged_models())}) and no folder; a hub's model "
+        raise extra_needed(model, lacking, found=taken_for)
     found = find_on_disk(wanted, download=download)
     return _from_folder(model, found.folder, threads=threads, name=found.name, revision=found.revision)
 
@@ -43,5 +47,5 @@ def _from_folder(asked: str, folder: Path, *, threads: int | None, **known: str)
         from models.adapters.sentence_transformer import SentenceTransformerEmbedder  # noqa: PLC0415 - torch is an extra
     except ModuleNotFoundError as error:
         pins_of(folder)  # whoever names a folder that is no model's has nothing to install
-        raise extra_needed(asked, error) from error
+        raise extra_needed(asked, error.name) from error
     return SentenceTransformerEmbedder(folder, threads=threads or 1, **known)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from models.adapters.extra import extra_needed
 from models.adapters.local_files import packaged_models
 from models.errors import ModelLoadError
 
@@ -58,10 +57,8 @@ def hub_name(written: str) -> HubName | None:
 
 def find_on_disk(wanted: HubName, *, download: bool = False) -> HubModel:
     """The model in the local cache, fetched first where `download` says so. Raises `ModelError`, naming the fix."""
-    try:
-        from huggingface_hub import snapshot_download  # noqa: PLC0415 - comes with the extra, and takes half a second
-    except ModuleNotFoundError as error:
-        raise extra_needed(wanted, error) from error
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - takes half a second
+
     if download and (wanted.revision is None or _COMMIT.fullmatch(wanted.revision) is None):
         raise ModelLoadError(
             f"--model-download: {wanted} names no commit; say which: --model {wanted.name}@COMMIT (40 digits, under"

@@ -32,7 +32,7 @@ from selector.ranking import LEGS, Leg
 from selector.service import Selector
 from selector.tool_sets import one_surface, surfaces_of
 from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say, show
-from surface.adapters.output_file import write_whole
+from surface.adapters.output_file import STANDARD_OUTPUT, write_whole
 
 
 def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -139,6 +139,8 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
         raise WrongUseError("--ranker, --compare: give one of them")
     if arguments.compare and arguments.against:
         raise WrongUseError("--compare, --against: give one of them")
+    if arguments.per_query == STANDARD_OUTPUT:
+        raise WrongUseError("--per-query -: standard output has the report; name a file")
 
 
 def _set_files(arguments: argparse.Namespace) -> list[SetFiles]:

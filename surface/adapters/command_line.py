@@ -1,7 +1,7 @@
 """The frame every subcommand shares: the one `toolsurface` command, its exit codes, and how it speaks.
 
     0  done        1  it failed        2  wrong use        130  interrupted        143  ended by SIGTERM
-    others         what the help of a command says
+    129  the terminal was closed (SIGHUP)                  others: what the help of a command says
 
 A part declares its subcommands as `Command` values and registers them as entry points of the group
 ``toolsurface.commands``; ``python -m <part>`` runs the same values through `run`. Results go to standard output by
@@ -25,10 +25,12 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from surface._version import __version__
-from surface.adapters.termination import TerminatedError, interrupted_later, restored
+from surface.adapters.termination import HungUpError, TerminatedError, interrupted_later, restored
 
 GROUP = "toolsurface.commands"
-DONE, FAILED, WRONG_USE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+DONE, FAILED, WRONG_USE, HUNG_UP, INTERRUPTED, TERMINATED = 0, 1, 2, 129, 130, 143
+
+_BY_SIGNAL: Mapping[type[KeyboardInterrupt], int] = {TerminatedError: TERMINATED, HungUpError: HUNG_UP}
 
 # What the bytes of a file's name become that are no text, and no output can take.
 _NO_TEXT, _INSTEAD = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
@@ -95,9 +97,15 @@ def say(message: str) -> None:
             print(_plain(message), file=sys.stderr, flush=True)
 
 
-def show(lines: Iterable[str]) -> None:
-    """The command's result as lines for people, on standard output. Raises `OutputError`."""
-    _put("".join(_plain(line).replace("\n", "\\n") + "\n" for line in lines), end="")
+def show(lines: Iterable[str], *, aside: bool = False) -> None:
+    """The command's result as lines for people, on standard output, or `aside` on standard error, where the result is
+    something else. Raises `OutputError`.
+    """
+    text = "".join(_plain(line).replace("\n", "\\n") + "\n" for line in lines)
+    if aside:
+        say(text.removesuffix("\n"))
+    else:
+        _put(text, end="")
 
 
 def print_json(value: Any) -> None:
@@ -211,7 +219,7 @@ def _ended(command: Command, chosen: argparse.Namespace, prog: str) -> int:
         return next((code for kind, code in command.exit_codes.items() if isinstance(error, kind)), FAILED)
     except KeyboardInterrupt as error:
         say(f"{prog}: interrupted")
-        return TERMINATED if isinstance(error, TerminatedError) else INTERRUPTED
+        return next((code for kind, code in _BY_SIGNAL.items() if isinstance(error, kind)), INTERRUPTED)
 
 
 def _flush() -> None:

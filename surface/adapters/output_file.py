@@ -1,10 +1,31 @@
-"""Writing a result to a file so that nobody ever sees half of it."""
+"""Writing a result to a file so that nobody ever sees half of it; or to standard output, which `-` means."""
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 import tempfile
 from pathlib import Path
+
+from surface.adapters.command_line import OutputError
+
+STANDARD_OUTPUT = Path("-")
+"""As everywhere; a file that is called so has a whole path."""
+
+
+def write_result(path: Path, data: bytes) -> None:
+    """`write_whole`, or to standard output where `path` is that. Raises OSError; of standard output, `OutputError`."""
+    if path != STANDARD_OUTPUT:
+        write_whole(path, data)
+        return
+    if sys.stdout is None:  # closed, as a daemon may have it
+        raise OutputError(errno.EBADF, os.strerror(errno.EBADF))
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror) from error
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -180,7 +180,7 @@ class ArtefactStoreContract:
         store.publish(one, at=NOW)
         absent = ReleasedSurface(version="0" * 32, catalog_digest="0" * 32)
         half = release(one).model_copy(update={"surfaces": {**release(one).surfaces, "writer": absent}})
-        with pytest.raises(NotPublishedError, match="publish") as caught:
+        with pytest.raises(NotPublishedError, match="so its release is not activated") as caught:
             store.activate(half, expected=None, at=NOW)
         assert caught.value.missing == (("writer", "0" * 32),)
         assert store.active("app") is None

@@ -193,7 +193,7 @@ def test_versions_pruned_under_a_deploy_by_a_clock_that_runs_ahead_are_missed_an
             lambda: store_of(folder).prune("app", keep=1, unused_since=datetime.now(UTC) + timedelta(days=1))
         )
 
-    with pytest.raises(NotPublishedError, match="deploy again"):
+    with pytest.raises(NotPublishedError, match="deploy the catalog it came from again"):
         deploy(NEW, embedder=EMBEDDER, store=Pruned(folder / "store"), now=lambda: datetime.now(UTC))
     assert seen(folder) == OLD_SEEN
     deployed(folder, NEW)
@@ -205,7 +205,7 @@ def test_of_two_deploys_at_once_one_wins_and_the_other_says_so(folder: Path) -> 
         happens = staticmethod(lambda: in_a_process(lambda: deployed(folder, NEW)))
 
     third = NEW.model_copy(update={"deploy": "third"})
-    with pytest.raises(ActivationConflictError, match="another deploy was faster"):
+    with pytest.raises(ActivationConflictError, match="another deploy or switch was faster"):
         deploy(third, embedder=EMBEDDER, store=Overtaken(folder / "store"), now=lambda: NOW)
     assert seen(folder) == NEW_SEEN
     # A twin of the winner has nothing to complain of.

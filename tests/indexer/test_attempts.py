@@ -27,9 +27,10 @@ from indexer.memory_store import MemoryStore
 from indexer.ports import ArtefactStore
 from indexer.progress import Progress
 from surface.adapters.command_line import run
-from surface.adapters.termination import restored
+from surface.adapters.termination import EndingSignals, HungUpError, restored
 from tests.indexer.samples import EMBEDDER, NOW, artefact, catalog_json, release, tool_json
 
+BY_SIGNAL = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 OLD, NEW, OTHER = artefact("old"), artefact("new"), artefact("other")
 # A deploy with a model that costs nothing, whose output goes where it cannot.
 FULL = """
@@ -41,6 +42,14 @@ from tests.indexer.samples import EMBEDDER
 deploy.chosen_embedder = lambda *_, **__: EMBEDDER
 sys.exit(run((deploy.DEPLOY,), "toolsurface"))
 """
+
+
+@pytest.fixture(autouse=True)
+def _hearing() -> Iterator[None]:
+    """SIGHUP is handled as where nobody has said otherwise, also where the tests run under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def serving(*parts: Any, store: MemoryStore | None = None) -> MemoryStore:
@@ -154,23 +163,23 @@ def active_deploy(catalogs: list[Path]) -> str:
 @pytest.mark.parametrize(
     ("stage", "done", "code"),
     [
-        ("reading", 0, 130),
-        ("reading", 1, 130),
-        ("embedding", 0, 130),
-        ("building", 1, 130),
-        ("publishing", 1, 130),
-        ("activating", 0, 130),
+        ("reading", 0, None),
+        ("reading", 1, None),
+        ("embedding", 0, None),
+        ("building", 1, None),
+        ("publishing", 1, None),
+        ("activating", 0, None),
         ("activating", 1, 5),
     ],
 )
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_and_sigterm_at_any_stage_say_what_is_active(
+@pytest.mark.parametrize("how", BY_SIGNAL)
+def test_a_signal_that_ends_a_deploy_at_any_stage_says_what_is_active(
     catalogs: list[Path],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     stage: str,
     done: int,
-    code: int,
+    code: int | None,
     how: signal.Signals,
 ) -> None:
     struck = (stage, done)
@@ -185,9 +194,7 @@ def test_ctrl_c_and_sigterm_at_any_stage_say_what_is_active(
         yield progress
 
     monkeypatch.setattr(deploy_command, "shown_progress", pressing)
-    assert run((deploy_command.DEPLOY,), "toolsurface", arguments(catalogs[1])) == (
-        143 if (code, how) == (130, signal.SIGTERM) else code
-    )
+    assert run((deploy_command.DEPLOY,), "toolsurface", arguments(catalogs[1])) == (code or BY_SIGNAL[how])
     assert signal.getsignal(how) is before
     said = capsys.readouterr()
     told = json.loads(said.out)
@@ -197,12 +204,28 @@ def test_ctrl_c_and_sigterm_at_any_stage_say_what_is_active(
     assert ("is active nevertheless" in said.err) == (code == 5)
 
 
+def test_a_shell_that_tells_of_the_closed_terminal_too_cuts_nothing_short() -> None:
+    finished: list[bool] = []
+
+    def work() -> None:
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        except KeyboardInterrupt:
+            signal.raise_signal(signal.SIGHUP)
+            finished.append(True)
+            raise
+
+    with restored(), pytest.raises(HungUpError):
+        EndingSignals().heard_in(work)
+    assert finished == [True]
+
+
 class Struck(StringIO):
-    """An output in which Ctrl-C and SIGTERM come with whatever is written."""
+    """An output in which Ctrl-C, SIGTERM and SIGHUP come with whatever is written."""
 
     def write(self, text: str) -> int:
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGTERM)
+        for one in BY_SIGNAL:
+            signal.raise_signal(one)
         return super().write(text)
 
 
@@ -297,7 +320,7 @@ def held(place: str, *argv: str, how: signal.Signals) -> tuple[int, Any, str]:
 
 
 @pytest.mark.parametrize("place", ["told", "flushing", "returned", "leaving", "finalizing"])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", BY_SIGNAL)
 def test_a_signal_after_the_last_line_of_a_switch_leaves_its_exit_code(
     catalogs: list[Path], how: signal.Signals, place: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from indexer.adapters.cache_file import claim, connect
 from indexer.adapters.vector_cache import VectorFile
 from indexer.errors import CacheFileError
 from tests.indexer.cached_vectors import DIMENSION, files_beside, same, some
@@ -74,6 +75,15 @@ def test_a_file_of_another_user_is_refused_and_not_touched(
     with pytest.raises(CacheFileError, match=r"is not ours; |belongs to another user"):
         VectorFile(path)
     assert files_beside(path) == before
+
+
+def test_what_another_user_has_put_beside_it_since_it_was_looked_at_is_not_believed(
+    path: Path, forged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert claim(path) == "ours"
+    monkeypatch.setattr(os, "geteuid", lambda: 65_534)  # SQLite gives what it opens as root to the owner of the database
+    with pytest.raises(CacheFileError, match="stands where SQLite would write and is not ours"):
+        connect(path, wait_s=1.0)
 
 
 def test_a_folder_that_everybody_may_write_to_is_refused_unless_none_may_take_anothers_place(path: Path) -> None:

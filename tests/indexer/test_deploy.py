@@ -139,7 +139,7 @@ def test_a_version_that_does_not_come_back_as_it_went_in_is_not_activated() -> N
 def test_a_faster_deploy_of_something_else_is_a_conflict() -> None:
     winner = artefact("z")
     store = RacingStore(winner)
-    with pytest.raises(ActivationConflictError, match="another deploy was faster"):
+    with pytest.raises(ActivationConflictError, match="another deploy or switch was faster"):
         deploy(catalog(reader=[tool("a")]), embedder=EMBEDDER, store=store, now=now)
     assert store.active("app") == release(winner)
 
@@ -157,7 +157,7 @@ def test_a_release_that_was_active_already_and_is_not_any_more_is_a_conflict() -
     store, wanted = RacingStore(None), catalog(reader=[tool("a")])
     deploy(wanted, embedder=EMBEDDER, store=store, now=now)
     store.winner = artefact("z")
-    with pytest.raises(ActivationConflictError, match="another deploy was faster"):
+    with pytest.raises(ActivationConflictError, match="another deploy or switch was faster"):
         deploy(wanted, embedder=EMBEDDER, store=store, now=now)
 
 

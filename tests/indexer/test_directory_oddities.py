@@ -64,8 +64,9 @@ def test_an_odd_thing_in_the_ledger_s_place_is_not_an_empty_store(root: Path, od
         lambda: store.activate(release(ONE), expected=None, at=NOW),
         lambda: store.prune("app", keep=1, unused_since=NOW),
     ):
-        with pytest.raises(StoreError, match=r"ledger\.json"):
+        with pytest.raises(StoreError, match=r"ledger\.json") as told:
             ask()
+        assert "the catalog it came from" not in str(told.value)  # any deploy writes a ledger
     shutil.rmtree(ledger) if oddity == "folder" else ledger.unlink()
     (root / "aside").rename(ledger)  # the fix that the error names
     assert store.active("app") == release(ONE)
@@ -80,8 +81,19 @@ def test_an_odd_thing_in_the_place_of_a_version_is_replaced_when_it_is_published
     store = DirectoryStore(root)
     with pytest.raises(StoreError):
         loaded(store, ONE)
-    store.publish(ONE, at=NOW)  # what "deploy again" does
+    store.publish(ONE, at=NOW)  # what a deploy of its catalog does
     assert loaded(store, ONE).files == ONE.files
+
+
+@pytest.mark.parametrize("oddity", ["folder", "link to nothing", "link to a device"])
+def test_an_odd_thing_in_the_place_of_a_file_of_a_version_is_mended_by_that_versions_catalog(
+    root: Path, oddity: str
+) -> None:
+    file = root / HOME / "versions" / "reader" / ONE.version / "vectors.npy"
+    file.unlink()
+    ODDITIES[oddity](file)
+    with pytest.raises(StoreError, match=r"; move it away and deploy the catalog it came from again$"):
+        loaded(DirectoryStore(root), ONE)
 
 
 @pytest.mark.parametrize("passing", [errno.EMFILE, errno.EIO])

@@ -201,8 +201,8 @@ class TestDirectoryStore(ActivationHints, KeptLedger, ArtefactStoreContract):
         store.publish(one, at=NOW)
         (folder_of(root, one) / "vectors.npy").write_bytes(b"")
 
-        def read(path: Path, *, ceiling: int) -> bytes | None:
-            data = directory_files.read(path, ceiling=ceiling)
+        def read(path: Path, *, ceiling: int, remedy: str) -> bytes | None:
+            data = directory_files.read(path, ceiling=ceiling, remedy=remedy)
             if path.name == "vectors.npy" and damaged:
                 damaged.clear()
                 twin.publish(one, at=NOW)

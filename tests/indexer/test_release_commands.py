@@ -242,7 +242,8 @@ def test_verify_makes_vectors_again_with_the_model_it_is_told(
     said = line("verify", "--catalog", catalogs[2], "--model", packaged.name, code=1)
     assert EMBEDDER.manifest.identity in said
     assert packaged.identity in said
-    assert "fetch it with: hf download org/none" in _told(line, "--catalog", catalogs[2], "--model", "org/none", code=1)
+    told = _told(line, "--catalog", catalogs[2], "--model", "org/none", code=1)
+    assert "pip install 'toolsurface[sentence-transformers]'" in told
     assert "--model: goes with --catalog" in _told(line, "--model", packaged.name, code=2)
     # Only a model of torch could be named here; `tests/with_torch` names one.
     monkeypatch.setattr(verify_command, "chosen_embedder", lambda *_, **__: EMBEDDER)

@@ -1,8 +1,13 @@
-"""Any sequence of deploys, activations, rollbacks and prunes leaves every store as a small model says."""
+"""Any sequence of deploys, activations, rollbacks and prunes leaves every store as a small model says.
+
+How many sequences each store is asked is what TOOLSURFACE_SEQUENCES says; without it few, and fewest where each call
+takes milliseconds, so that they fit among all tests (`make test-stores` asks 100).
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -223,7 +228,8 @@ def fresh_and_slow(request: pytest.FixtureRequest) -> Callable[[], Twins]:
     return make
 
 
-ANY = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ASKED = int(os.environ.get("TOOLSURFACE_SEQUENCES", "0"))
+ANY = settings(max_examples=ASKED or 25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @given(sequence=operations)
@@ -233,6 +239,6 @@ def test_every_store_holds_what_the_model_says(fresh: Callable[[], Twins], seque
 
 
 @given(sequence=operations)
-@settings(ANY, max_examples=3, phases=[Phase.generate])
+@settings(ANY, max_examples=ASKED or 4, phases=[Phase.generate])
 def test_the_slow_ones_do_too(fresh_and_slow: Callable[[], Twins], sequence: list[Operation]) -> None:
     play(fresh_and_slow(), sequence)

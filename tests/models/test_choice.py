@@ -38,22 +38,34 @@ def test_a_name_is_a_folder_of_the_local_cache_and_its_commit(cached: Path, writ
 
 
 def test_what_the_cache_holds_is_what_the_loader_is_asked_for(cached: Path) -> None:
-    with pytest.raises(ModelError, match=r"--model org/tiny: needs .*sentence-transformers"):
+    with pytest.raises(ModelError, match=r"--model org/tiny: .*needs .*sentence-transformers"):
         chosen_embedder("org/tiny", threads=1)  # the tests' environment has no torch
+
+
+@pytest.mark.parametrize("download", [False, True])
+def test_without_the_extra_a_hubs_model_is_not_looked_for_and_the_first_message_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, download: bool
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "none"))
+    told = rf"--model org/none: none of the package \({packaged_models()[0]}.*\) and no folder; a hub's model needs "
+    with pytest.raises(ModelError, match=rf"{told}.*: pip install 'toolsurface\[sentence-transformers\]'$"):
+        chosen_embedder("org/none", threads=1, download=download)
 
 
 def test_a_model_that_is_not_there_is_said_with_the_command_that_fetches_it(cached: Path) -> None:
     told = rf"\({packaged_models()[0]}.*not in the local hub cache; fetch it with: hf download org/none --include"
     with pytest.raises(ModelLoadError, match=told):
-        chosen_embedder("org/none", threads=1)
+        find_on_disk(HubName(name="org/none", revision=None))
     with pytest.raises(ModelLoadError, match=f"hf download org/tiny --revision {COMMIT[::-1]} --include"):
-        chosen_embedder(f"org/tiny@{COMMIT[::-1]}", threads=1)
+        find_on_disk(HubName(name="org/tiny", revision=COMMIT[::-1]))
 
 
 @pytest.mark.parametrize("written", ["org/tiny", "org/tiny@main", f"org/tiny@{COMMIT[:12]}"])
 def test_nothing_is_fetched_that_is_not_named_by_its_commit(cached: Path, written: str) -> None:
+    wanted = hub_name(written)
+    assert wanted is not None
     with pytest.raises(ModelLoadError, match=r"--model-download: .* names no commit"):
-        chosen_embedder(written, threads=1, download=True)
+        find_on_disk(wanted, download=True)
 
 
 def test_what_is_on_this_disk_is_not_fetched(tmp_path: Path) -> None:

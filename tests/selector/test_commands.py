@@ -248,6 +248,8 @@ def test_evaluate_says_what_is_wrong_with_a_set_or_an_earlier_run(
     ):
         assert _run("evaluate", *arguments, "--ranker", "lexical") == 1
         assert said in capsys.readouterr().err
+    assert _run("evaluate", *pair, "--per-query", "-", "--ranker", "lexical") == 2
+    assert "--per-query -: standard output has the report; name a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

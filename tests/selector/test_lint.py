@@ -236,7 +236,7 @@ def test_lint_embeds_with_the_model_it_is_told(
     catalog: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _lint(catalog, "--model", "org/none") == 1
-    assert "fetch it with: hf download org/none" in capsys.readouterr().err
+    assert "pip install 'toolsurface[sentence-transformers]'" in capsys.readouterr().err
     embedder = Listening()
     # Only a model of torch could be named here; `tests/with_torch` names one.
     monkeypatch.setattr(lint_command, "chosen_embedder", lambda *_, **__: embedder)

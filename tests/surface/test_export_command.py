@@ -81,6 +81,34 @@ def test_without_json_a_person_is_told_on_standard_error(folder: Path, capsys: p
     assert "writer 2 tools" in told.err
 
 
+def test_a_dash_is_standard_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert export("shop_agent:make", "-o", "catalog.json") == 0
+    capsys.readouterr()
+    assert export("shop_agent:make", "-o", "-") == 0
+    told = capsys.readouterr()
+    assert told.out == (folder / "catalog.json").read_text(encoding="utf-8")
+    assert told.err.startswith("exported shop to standard output: ")
+    assert not (folder / "-").exists()
+    assert export("shop_agent:make", "-o", "-", "--json") == 2
+    told = capsys.readouterr()
+    assert (told.out, "-o -, --json: both are for standard output" in told.err) == ("", True)
+
+
+def test_a_standard_output_that_takes_nothing_is_said_in_one_line(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [Path(sys.executable).parent / "toolsurface", "export", "shop_agent:make", "-o", "-"],
+            cwd=write_application(tmp_path),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("the output cannot be written: No space left on device\n")
+    assert ended.stderr.count("\n") == 1
+
+
 @pytest.mark.rule("CAT-3")
 def test_the_same_application_gives_the_same_bytes(folder: Path) -> None:
     for name in ("a.json", "b.json"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from io import BufferedReader, BytesIO, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,65 @@ def test_an_import_does_not_write_over_what_it_reads(
         assert toolsurface("import", mcp, "--application", "shop", "--surface", "clerk", "-o", output) == 2
         assert "is one of the files to import" in capsys.readouterr().err
     assert mcp.read_bytes() == before
+
+
+def test_a_dash_is_standard_output_and_the_report_goes_beside_it(
+    mcp: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert toolsurface("import", mcp, *NAMED, "-o", tmp_path / "catalog.json") == 0
+    report = capsys.readouterr().out
+    assert toolsurface("import", mcp, *NAMED, "-o", "-") == 0
+    told = capsys.readouterr()
+    assert told.out == (tmp_path / "catalog.json").read_text()
+    assert told.err == report.replace(str(tmp_path / "catalog.json"), "standard output")
+    assert not (tmp_path / "-").exists()
+
+
+def test_standard_output_that_is_taken_is_not_for_a_second_result(
+    mcp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert toolsurface("import", mcp, *NAMED, "-o", "-", "--json") == 2
+    told = capsys.readouterr()
+    assert (told.out, "-o -, --json: both are for standard output" in told.err) == ("", True)
+
+
+def test_where_nothing_is_written_standard_output_stays_empty(mcp: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert toolsurface("import", mcp, *NAMED, "-o", "-", "--strict") == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "nothing was written" in told.err
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_dash_is_standard_input_from_one_command_to_the_next(
+    mcp: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, packed: bool
+) -> None:
+    def piped(data: bytes) -> None:
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BufferedReader(Piped(gzip.compress(data) if packed else data))))
+
+    piped(mcp.read_bytes())
+    assert toolsurface("import", "hub=-", *NAMED, "-o", "-") == 0
+    told = capsys.readouterr()
+    assert told.err.startswith("standard input (mcp): 1 tool, 1 refused\n")
+    piped(told.out.encode())
+    assert toolsurface("deploy", "-", "--store", tmp_path / "store", "--json", "--no-cache") == 0
+    assert json.loads(capsys.readouterr().out)["surfaces"][0]["tools"] == 1
+    piped(json.dumps({"name": "a", "description": "A."}).encode() + b"\n")
+    assert toolsurface("deploy", "-", *NAMED, "--store", tmp_path / "store", "--json", "--no-cache") == 0
+    assert json.loads(capsys.readouterr().out)["embedded"] == 1
+
+
+class Piped(BytesIO):
+    """What goes by once."""
+
+    def seekable(self) -> bool:
+        return False
+
+    def seek(self, *_: int) -> int:
+        raise UnsupportedOperation
+
+
+def test_standard_input_is_read_once(mcp: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert toolsurface("import", "a=-", "b=-", *NAMED, "-o", tmp_path / "catalog.json") == 2
+    assert "FILE -: standard input can be read once" in capsys.readouterr().err
