@@ -16,7 +16,10 @@ Not done here: publishing (`deploy.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from indexer.artefact import VECTORS, Artefact, FileEntry, IndexManifest
 from indexer.calibration import Yardstick
@@ -52,7 +55,8 @@ def build(
     if previous is not None and answers(previous, rows, application=application, surface=surface, embedder=embedder):
         read_contents(previous)
         return previous
-    carried = carried_vectors(previous, model=embedder.manifest.identity) if previous is not None else {}
+    wanted = {row.text_digest for row in rows}
+    carried = carried_vectors(previous, model=embedder.manifest.identity, wanted=wanted) if previous is not None else {}
     embedded = embed(rows, embedder=embedder, carried=carried, cache=cache, progress=progress)
     return assemble(
         rows,
@@ -60,7 +64,7 @@ def build(
         surface=surface,
         embedder=embedder,
         lexical=words_of(rows),
-        vectors=embedded.vectors,
+        vectors=(embedded.vectors[row.text_digest] for row in rows),
         yardstick=Yardstick(embedder),
     )
 
@@ -72,19 +76,20 @@ def assemble(
     surface: str,
     embedder: Embedder,
     lexical: LexicalArrays,
-    vectors: Vectors,
+    vectors: Iterable[NDArray[np.float32]],
     yardstick: Yardstick,
 ) -> Artefact:
-    """The index version of one surface, whose documents stand in the order of their names, from all that is at hand.
+    """The index version of one surface from all that is at hand; documents and vectors stand in the order of the names.
 
-    Raises KeyError where a vector is not.
+    Each vector is taken once. Raises ValueError where there are more or fewer than documents.
     """
     model = embedder.manifest
     dimension = model.dimension
     shape = (len(rows), dimension)
-    # Straight into the file: beside it and `vectors` there is no third copy of what may be hundreds of megabytes.
-    written = rows_to_npy((vectors[document.text_digest] for document in rows), shape=shape)
+    # Straight into the file: there is no copy between of what may be hundreds of megabytes.
+    written = rows_to_npy(vectors, shape=shape)
     stacked = from_npy(written, dtype="<f4", shape=shape, name=VECTORS)
+    calibration = yardstick.measure(stacked)  # before the other files are made, as it takes about what they weigh
     files = write_contents(
         Contents(
             names=tuple(document.name for document in rows),
@@ -108,19 +113,25 @@ def assemble(
         tools=len(rows),
         words=len(lexical.words),
         postings=len(lexical.rows),
-        calibration=yardstick.measure(stacked),
+        calibration=calibration,
         files={name: FileEntry.of(data) for name, data in files.items()},
     )
     return Artefact(manifest=manifest, files=files)
 
 
-def carried_vectors(previous: Artefact, *, model: str) -> Vectors:
-    """The vectors of an earlier version by text digest; none where another model made them.
+def carried_vectors(previous: Artefact, *, model: str, wanted: Container[str]) -> Vectors:
+    """The vectors of the wanted texts in an earlier version, by text digest; none where another model made them.
 
-    Raises `ArtefactError` where the version is damaged.
+    They hold no more memory than twice what they weigh. Raises `ArtefactError` where the version is damaged.
     """
     contents = read_contents(previous)  # also of another model's: damage is told whatever made it
-    return dict(zip(contents.texts, contents.vectors, strict=True)) if previous.manifest.model == model else {}
+    if previous.manifest.model != model:
+        return {}
+    rows = [row for row, text in enumerate(contents.texts) if text in wanted]
+    # Those of a file keep all of it; where it is mostly of others, its own are copied out of it.
+    few = 2 * len(rows) < len(contents.texts)
+    vectors = contents.vectors[rows] if few else [contents.vectors[row] for row in rows]
+    return dict(zip((contents.texts[row] for row in rows), vectors, strict=True))
 
 
 def answers(

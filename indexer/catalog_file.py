@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr, StringConstraints, ValidationError
 
+from indexer.catalog_size import refuse_too_many
 from indexer.collector import collecting_later
 from indexer.strict_json import NotJsonError, parse_json
 from surface.canonical import canonical_bytes, digest
@@ -124,15 +125,17 @@ class _SurfaceFrame(_FileModel):
     tools: list[Any]
 
 
-def read_catalog(data: bytes, *, skip_invalid: bool = False) -> ReadCatalog:
-    """The catalog that `data` holds. Raises `CatalogError`, and nothing else, with every fault there is."""
+def read_catalog(data: bytes, *, skip_invalid: bool = False, max_tools: int | None = None) -> ReadCatalog:
+    """The catalog that `data` holds, of at most `max_tools` tools. Raises `CatalogError`, and nothing else, with every
+    fault there is.
+    """
     if len(data) > MAX_CATALOG_BYTES:
         raise CatalogError([Fault(where="catalog", problem=f"is larger than {MAX_CATALOG_BYTES} bytes")])
     with collecting_later():
-        return _read(data, skip_invalid=skip_invalid)
+        return _read(data, skip_invalid=skip_invalid, max_tools=max_tools)
 
 
-def _read(data: bytes, *, skip_invalid: bool) -> ReadCatalog:
+def _read(data: bytes, *, skip_invalid: bool, max_tools: int | None) -> ReadCatalog:
     try:
         given = parse_json(data)
         if not isinstance(given, dict) or not given.keys() & {"application", "surfaces"}:  # some other file of tools
@@ -143,6 +146,7 @@ def _read(data: bytes, *, skip_invalid: bool) -> ReadCatalog:
         raise CatalogError([Fault(where="catalog", problem=str(error))]) from None
     except ValidationError as error:
         raise CatalogError(model_faults(error, where="catalog")) from None
+    refuse_too_many(sum(len(surface.tools) for surface in frame.surfaces.values()), most=max_tools)
     faults = key_faults(application=frame.application, surfaces=frame.surfaces)
     refused: list[Fault] = []
     refused_tools = 0

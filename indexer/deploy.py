@@ -16,14 +16,16 @@ Rules kept here:
 2. The same catalog, model and recipe again change nothing.
 3. A damaged version is never built upon: its surface is built from the catalog and the version is put right.
 4. What can be known to fail, fails before the embedding.
-5. In memory at once are the texts of all surfaces, what their words score, and all vectors; the catalog only where a
-   caller holds it, and what is built, one surface at a time, once.
+5. In memory at once are the texts of all surfaces, what their words score, and the vectors of those that are not built
+   yet; the catalog only where a caller holds it, what is served already one surface at a time, and what is built
+   likewise, once. A ceiling on tools bounds all of it.
 
 Not done here: going back and clearing away (the store's `activate` and `prune`), telling replicas (they follow).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +39,7 @@ from indexer.build import answers, assemble, carried_vectors
 from indexer.calibration import Yardstick
 from indexer.canaries import Canary, failures
 from indexer.catalog_file import Catalog
+from indexer.catalog_size import MAX_TOOLS, refuse_too_many
 from indexer.contents import read_contents
 from indexer.deployed import DeployedSurface, DeployResult, deployed_surface
 from indexer.document import Document, documents_of
@@ -62,13 +65,15 @@ def deploy(
     rehearse: Rehearsal | None = None,
     dry_run: bool = False,
     at_once: int = AT_ONCE,
+    max_tools: int = MAX_TOOLS,
     progress: Progress = silent,
     switching: Switching = ignored,
 ) -> DeployResult:
     """Makes `catalog` what the application serves; `now` says what the history will say of it, with a time zone.
 
     A dry run does everything but write to the store. `at_once` is how many lots of texts are embedded together: as many
-    as the embedder uses cores. Raises ValueError for canaries without `rehearse`,
+    as the embedder uses cores. Raises ValueError for canaries without `rehearse`, `CatalogError` for more than
+    `max_tools` tools,
     `ActivationConflictError` where another deploy of the application was faster, `CanaryError`, `RehearsalError`,
     `StoreError`, `ArtefactError` where a version does not come back from the store as it went in, `BuildError`, and
     what `models.errors` says the embedder raises. `switching` is called just before the switch: whatever is raised
@@ -77,12 +82,13 @@ def deploy(
     """
     if canaries and rehearse is None:
         raise ValueError("rehearse: canaries need a ranking to be asked of")
+    refuse_too_many(sum(len(surface.tools) for surface in catalog.surfaces.values()), most=max_tools)
     application, name = catalog.application, catalog.deploy
     with _step(progress, "reading"):
         active = store.active(application)
         documents = {key: documents_of(surface.tools) for key, surface in sorted(catalog.surfaces.items())}
         del catalog  # whose schemas weigh more than all that is made of them, where nobody else holds it
-        standing = _standing(active, store, documents, application=application, embedder=embedder)
+        standing, carried = _standing(active, store, documents, application=application, embedder=embedder)
         lacking = {key: rows for key, rows in documents.items() if key not in standing.settled}
         if not dry_run:
             _prepare(application, store, vectors, size=_least_size(lacking, embedder) if lacking else None)
@@ -90,11 +96,13 @@ def deploy(
         embedded = embed(
             [document for rows in lacking.values() for document in rows],
             embedder=embedder,
-            carried=standing.vectors,
+            carried=carried,
             cache=cache,
             at_once=at_once,
             progress=progress,
         )
+        del carried
+        uses = Counter(document.text_digest for rows in lacking.values() for document in rows)
         yardstick = Yardstick(embedder)
         if any(lacking.values()):
             yardstick.read()  # here, where the words may still be being counted
@@ -109,7 +117,7 @@ def deploy(
                     surface=key,
                     embedder=embedder,
                     lexical=words.pop(key).result(),
-                    vectors=embedded.vectors,
+                    vectors=_taken(embedded.vectors, rows, uses),
                     yardstick=yardstick,
                 )
             if not dry_run and standing.versions.get(key) != artefact.version:
@@ -153,6 +161,15 @@ def deploy(
     )
 
 
+def _taken(
+    vectors: dict[str, NDArray[np.float32]], rows: Sequence[Document], uses: Counter[str]
+) -> Iterator[NDArray[np.float32]]:
+    """The vectors of these documents; what no other surface uses any more is held nowhere else then."""
+    for row in rows:
+        uses[row.text_digest] -= 1
+        yield vectors[row.text_digest] if uses[row.text_digest] else vectors.pop(row.text_digest)
+
+
 @contextmanager
 def _step(progress: Progress, stage: str, at: int = 0, of: int = 1) -> Iterator[None]:
     progress(stage, at, of)
@@ -168,8 +185,6 @@ class _Standing:
     """By surface."""
     settled: Mapping[str, Artefact]
     """Of the surfaces that did not change: these stand as they are."""
-    vectors: Vectors
-    """To carry over; of the files that they lie in nothing else is held."""
 
 
 def _standing(
@@ -179,14 +194,16 @@ def _standing(
     *,
     application: str,
     embedder: Embedder,
-) -> _Standing:
+) -> tuple[_Standing, Vectors]:
+    """What is served now, and the vectors of it that can be carried over; of their files nothing else is held."""
+    wanted = {document.text_digest for rows in documents.values() for document in rows}
     versions: dict[str, str] = {}
     settled: dict[str, Artefact] = {}
     vectors: dict[str, NDArray[np.float32]] = {}
     for key, released in active.surfaces.items() if active is not None else ():
         try:
             artefact = store.load(application, key, released.version)
-            carried = carried_vectors(artefact, model=embedder.manifest.identity)
+            carried = carried_vectors(artefact, model=embedder.manifest.identity, wanted=wanted)
         except ArtefactError:
             continue  # built anew from the catalog, and reported as repaired
         except StoreUnavailableError:
@@ -200,7 +217,7 @@ def _standing(
         if rows is not None and answers(artefact, rows, application=application, surface=key, embedder=embedder):
             settled[key] = artefact
         del artefact
-    return _Standing(versions=versions, settled=settled, vectors=vectors)
+    return _Standing(versions=versions, settled=settled), vectors
 
 
 def _prepare(application: str, store: ArtefactStore, vectors: VectorStore | None, *, size: int | None) -> None:

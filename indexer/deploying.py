@@ -22,6 +22,7 @@ from indexer.adapters.patient_store import WAIT_S, PatientStore, PatientVectors
 from indexer.adapters.vector_cache import VectorFile, usual_place
 from indexer.canaries import read_canaries
 from indexer.catalog_file import Catalog, read_catalog
+from indexer.catalog_size import MAX_TOOLS
 from indexer.deploy import deploy
 from indexer.deployed import DeployResult
 from indexer.embedding import AT_ONCE
@@ -46,6 +47,7 @@ def deploy_catalog(
     remember: bool = True,
     dry_run: bool = False,
     threads: int | None = None,
+    max_tools: int = MAX_TOOLS,
     wait_s: float = WAIT_S,
     progress: Progress = silent,
     tell: Callable[[str], None] = lambda _: None,
@@ -56,7 +58,8 @@ def deploy_catalog(
     `catalog` is one, or the path of a catalog file; `store` is one, or what `--store` takes; `vectors` keeps them
     for replicas that hold none (`indexer.adapters.opening.open_vectors`); `embedder` is the model in
     the package where none is given. `threads` is how many cores embed, all of them by default; an embedder that is
-    given keeps to its own. `canaries` is the path of a file of canary queries. `cache` is the
+    given keeps to its own. A catalog of more than `max_tools` tools is refused, so that memory is bounded. `canaries`
+    is the path of a file of canary queries. `cache` is the
     file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none. Where
     `store` or `vectors` cannot be reached, they are waited for, up to `wait_s` seconds for each call; 0 is one try.
     `tell` hears, in a sentence, of what goes wrong and hinders nothing.
@@ -66,7 +69,7 @@ def deploy_catalog(
     `switching` is called just before the switch, and `deploy` says what that means for what is raised.
     """
     if not isinstance(catalog, Catalog):
-        catalog = read_catalog(read_catalog_bytes(Path(catalog))).catalog
+        catalog = read_catalog(read_catalog_bytes(Path(catalog)), max_tools=max_tools).catalog
     asked = read_canaries(read_canary_bytes(Path(canaries)), catalog=catalog) if canaries is not None else ()
     opened = open_store(str(store)) if isinstance(store, Path | str) else store
     cores = threads if threads is not None else usable_cores()
@@ -86,6 +89,7 @@ def deploy_catalog(
             rehearse=rehearse,
             dry_run=dry_run,
             at_once=_lots_at_once(model),
+            max_tools=max_tools,
             progress=progress,
             switching=switching,
         )

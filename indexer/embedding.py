@@ -62,7 +62,8 @@ class NoCache:
 class Embedded:
     """The vectors of some documents, and where they came from."""
 
-    vectors: Vectors
+    vectors: dict[str, NDArray[np.float32]]
+    """By text digest; whoever has it may take them out."""
     carried: int
     """Texts whose vectors an earlier version held."""
     recalled: int

@@ -39,7 +39,7 @@ class CutOffError(NotJsonError):
 
 def parse_json(data: bytes) -> Any:
     """The JSON value that `data` holds, as UTF-8 with or without a byte order mark. Raises `NotJsonError`."""
-    if not data.strip():
+    if not data or data.isspace():  # without a copy, as the data may be large
         raise NotJsonError("is empty", kind="empty")
     # `from None` throughout: the causes carry the document itself, and it may reach a log (EVD-2).
     try:

@@ -22,20 +22,27 @@ from indexer.catalog_file import (
     key_faults,
     read_tool,
 )
+from indexer.catalog_size import refuse_too_many
 from indexer.strict_json import CutOffError, NotJsonError, parse_lines
 from surface.catalog_rules import duplicate_faults, shown
 from surface.errors import CatalogError, Fault
 
 
-def read_tool_lines(data: bytes, *, application: str, surface: str, skip_invalid: bool = False) -> ReadCatalog:
+def read_tool_lines(
+    data: bytes, *, application: str, surface: str, skip_invalid: bool = False, max_tools: int | None = None
+) -> ReadCatalog:
     """The lines as the one surface of an application; the deploy is named by what it holds.
 
-    Raises `CatalogError`, and nothing else, with every fault there is.
+    At most `max_tools` tools. Raises `CatalogError`, and nothing else, with every fault there is.
     """
     _refuse_large(data)
     faults = key_faults(application=application, surfaces={surface: None})
     where = shown(surface)
-    checked = check_read(list(_read_lines(data, surface=where)), surface=where)
+    read: list[CatalogTool | tuple[Fault, ...]] = []
+    for one in _read_lines(data, surface=where):
+        read.append(one)
+        refuse_too_many(len(read), most=max_tools)  # the others are not read
+    checked = check_read(read, surface=where)
     if not skip_invalid:
         faults.extend(checked.faults)
     elif checked.faults and not checked.tools:

@@ -42,9 +42,11 @@ def open_store(
     """
     before, colon, _ = location.partition("://")
     scheme = before if colon and before in ("file", *_REDIS, *_OBJECTS) else None
-    if not location or (scheme is None and not _PLAIN.fullmatch(location)):
+    if location in ("", "-") or (scheme is None and not _PLAIN.fullmatch(location)):
         known = ", ".join(f"{one}://" for one in (*_REDIS, *_OBJECTS))
-        raise StoreError(f"--store: needs one of {known} or a directory; ./ before its name where that has : @ or ;")
+        raise StoreError(
+            f"--store: needs one of {known} or a directory; ./ before its name where that is - or has : @ or ;"
+        )
     try:
         if scheme in _REDIS:
             return _redis(location, password=environ.get(PASSWORD_VARIABLE), followed=followed)

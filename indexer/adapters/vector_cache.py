@@ -75,6 +75,8 @@ class VectorFile:
         Raises `CacheFileError` where there is a file that is not one of these or another user's, or where everybody may
         put one; nothing is touched.
         """
+        if path == Path("-"):  # what elsewhere means an output or an input
+            raise CacheFileError("--cache -: vectors are remembered in a file; name one, or leave --cache out")
         # SQLite puts its files beside what a link leads to.
         self._path = Path(os.path.realpath(path))
         self._tell = tell

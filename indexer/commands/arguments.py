@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from indexer.adapters.opening import PASSWORD_VARIABLE, open_store, open_vectors
+from indexer.catalog_size import MAX_TOOLS
+from indexer.commands.numbers import whole
 from indexer.errors import StoreError
 from indexer.health import ApplicationHealth
 from indexer.ports import ArtefactStore, VectorStore
@@ -52,6 +54,17 @@ def vectors_of(arguments: argparse.Namespace) -> VectorStore | None:
         return open_vectors(arguments.vectors) if arguments.vectors is not None else None
     except StoreError as error:
         raise WrongUseError(str(error)) from None
+
+
+def add_max_tools(parser: argparse.ArgumentParser) -> None:
+    """`--max-tools`: how many tools of a catalog are taken."""
+    parser.add_argument(
+        "--max-tools",
+        type=whole(1, 5_000_000),
+        default=MAX_TOOLS,
+        metavar="N",
+        help="refuse a catalog of more tools, so that memory is bounded (default: %(default)s)",
+    )
 
 
 def add_application(parser: argparse.ArgumentParser, *, default: str = "the only application there is") -> None:

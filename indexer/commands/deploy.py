@@ -11,7 +11,7 @@ from indexer.adapters.catalog_reader import STANDARD_INPUT, read_catalog_bytes
 from indexer.adapters.patient_store import WAIT_S
 from indexer.adapters.progress import shown_progress
 from indexer.catalog_file import LeftOut, ReadCatalog, read_catalog
-from indexer.commands.arguments import add_store, add_vectors, store_of, vectors_of
+from indexer.commands.arguments import add_max_tools, add_store, add_vectors, store_of, vectors_of
 from indexer.commands.attempt import Attempt, SwitchedError
 from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE, SWITCHED
 from indexer.commands.numbers import cores, number
@@ -47,6 +47,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip-invalid", action="store_true", help="leave out tools that no catalog may hold")
     parser.add_argument("--canaries", type=Path, metavar="FILE", help="queries that must find their tools, .jsonl")
     parser.add_argument("--dry-run", action="store_true", help="do everything but write to the store")
+    add_max_tools(parser)
     parser.add_argument("--threads", type=cores, metavar="N", help="cores to embed with (default: all)")
     parser.add_argument(
         "--cache", type=Path, metavar="FILE", help="where vectors are remembered (default: user's cache)"
@@ -92,6 +93,7 @@ def _deploy(arguments: argparse.Namespace, attempt: Attempt) -> None:
             remember=not arguments.no_cache,
             dry_run=arguments.dry_run,
             threads=arguments.threads,
+            max_tools=arguments.max_tools,
             wait_s=arguments.wait,
             progress=progress,
             tell=say,
@@ -115,9 +117,13 @@ def _read(arguments: argparse.Namespace) -> ReadCatalog:
         raise WrongUseError("--application, --surface: a catalog file names its own; leave them out")
     data = read_catalog_bytes(path)
     if not lines:
-        return read_catalog(data, skip_invalid=arguments.skip_invalid)
+        return read_catalog(data, skip_invalid=arguments.skip_invalid, max_tools=arguments.max_tools)
     return read_tool_lines(
-        data, application=arguments.application, surface=arguments.surface, skip_invalid=arguments.skip_invalid
+        data,
+        application=arguments.application,
+        surface=arguments.surface,
+        skip_invalid=arguments.skip_invalid,
+        max_tools=arguments.max_tools,
     )
 
 

@@ -12,6 +12,7 @@ from indexer.audit import audit
 from indexer.catalog_file import Catalog, read_catalog
 from indexer.commands.arguments import (
     add_application,
+    add_max_tools,
     add_store,
     application_of,
     refuse_unsound,
@@ -44,6 +45,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--catalog", type=Path, metavar="FILE", help="what the active release came from; - is standard input"
     )
     parser.add_argument("--sample", type=several, metavar="N", help="vectors to make again, per surface (default: all)")
+    add_max_tools(parser)
     add_model(parser)
 
 
@@ -53,7 +55,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if (arguments.model is not None or arguments.model_download) and arguments.catalog is None:
         raise WrongUseError("--model: goes with --catalog; no vector is made again without one")
     store = store_of(arguments)
-    catalog = read_catalog(read_catalog_bytes(arguments.catalog)).catalog if arguments.catalog else None
+    catalog = _catalog(arguments) if arguments.catalog is not None else None
     applications: list[str] | None
     if catalog is not None:
         applications = [catalog.application]
@@ -78,6 +80,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if any(one["problems"] for one in compared):
         raise CommandFailedError("the active release is not what the catalog makes; standard output says where")
     return DONE
+
+
+def _catalog(arguments: argparse.Namespace) -> Catalog:
+    return read_catalog(read_catalog_bytes(arguments.catalog), max_tools=arguments.max_tools).catalog
 
 
 def _embedder(arguments: argparse.Namespace) -> Embedder:

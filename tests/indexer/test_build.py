@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from indexer.artefact import Artefact, read_manifest
+from indexer.artefact import NPY_HEADER_BYTES, Artefact, read_manifest
 from indexer.build import build, carried_vectors
 from indexer.catalog_file import CatalogTool
 from indexer.contents import read_contents
@@ -120,7 +121,31 @@ def test_another_model_carries_nothing_over() -> None:
     after = built([tool("a")], previous=before, embedder=other)
     assert other.asked == ["a\nDoes a thing."]
     assert after.manifest.model != before.manifest.model
-    assert carried_vectors(before, model=other.manifest.identity) == {}
+    texts = read_contents(before).texts
+    assert carried_vectors(before, model=other.manifest.identity, wanted=texts) == {}
+    assert carried_vectors(before, model=before.manifest.model, wanted=texts).keys() == set(texts)
+
+
+@pytest.mark.parametrize("wanted", [1, 3, 9])
+def test_what_is_carried_over_holds_no_more_memory_than_twice_its_own(wanted: int) -> None:
+    before = built([tool(f"tool_{number}") for number in range(9)])
+    contents = read_contents(before)
+    chosen = contents.texts[:wanted]
+    carried = carried_vectors(before, model=before.manifest.model, wanted=set(chosen))
+    assert {text: vector.tobytes() for text, vector in carried.items()} == {
+        text: contents.vectors[row].tobytes() for row, text in enumerate(chosen)
+    }
+    owners = {id(whole): whole for whole in map(owner, carried.values())}.values()
+    held = [whole.nbytes if isinstance(whole, np.ndarray) else len(whole) for whole in owners]
+    assert sum(held) <= 2 * sum(vector.nbytes for vector in carried.values()) + NPY_HEADER_BYTES
+
+
+def owner(vector: NDArray[np.float32]) -> Any:
+    """What holds the memory of an array: another one, or bytes."""
+    held: Any = vector
+    while isinstance(held, np.ndarray) and held.base is not None:
+        held = held.base
+    return held
 
 
 def test_the_surface_and_application_are_part_of_the_version() -> None:

@@ -81,7 +81,9 @@ def test_what_another_user_has_put_beside_it_since_it_was_looked_at_is_not_belie
     path: Path, forged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert claim(path) == "ours"
-    monkeypatch.setattr(os, "geteuid", lambda: 65_534)  # SQLite gives what it opens as root to the owner of the database
+    monkeypatch.setattr(
+        os, "geteuid", lambda: 65_534
+    )  # SQLite gives what it opens as root to the owner of the database
     with pytest.raises(CacheFileError, match="stands where SQLite would write and is not ours"):
         connect(path, wait_s=1.0)
 
@@ -93,6 +95,13 @@ def test_a_folder_that_everybody_may_write_to_is_refused_unless_none_may_take_an
         VectorFile(path)
     path.parent.chmod(0o1777)
     VectorFile(path).close()
+
+
+def test_a_dash_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CacheFileError, match=r"--cache -: .* name one, or leave --cache out"):
+        VectorFile(Path("-"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_behind_a_link_it_is_the_files_own_folder_that_counts(path: Path, tmp_path: Path) -> None:

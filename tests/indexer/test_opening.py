@@ -47,6 +47,7 @@ def test_the_variable_s_password_is_for_urls_without_one() -> None:
     "location",
     [
         "",
+        "-",
         f"ftp://u:{SECRET}@host/",
         f"redis://:{SECRET}@/0",
         f"redis://:{SECRET}#{SECRET}@host/0",
@@ -109,7 +110,7 @@ def test_a_directory_is_named_by_its_path_or_by_a_file_url(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["./redis:old", "./12:30", "../a:b", "/srv/user:x@host", "~x", "./redis://x", "/s3://x"]
+    "name", ["./-", "./redis:old", "./12:30", "../a:b", "/srv/user:x@host", "~x", "./redis://x", "/s3://x"]
 )
 def test_an_odd_name_of_a_directory_is_one(name: str) -> None:
     assert isinstance(open_store(name), DirectoryStore)

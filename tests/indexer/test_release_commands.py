@@ -229,6 +229,7 @@ def test_verify_makes_the_active_release_again_from_its_catalog(
     compared = line.json("verify", "--catalog", catalogs[2])["compared"]
     assert compared == [{"surface": "reader", "vectors": 3, "problems": []}]
     assert "2 vectors made again" in line("verify", "--catalog", catalogs[2], "--sample", "2")
+    assert "holds more than 2 tools" in _told(line, "--catalog", catalogs[2], "--max-tools", "2", code=1)
     said = line("verify", "--catalog", catalogs[1], code=1)
     assert "tools that the catalog does not have: send_mail" in said
     line("verify", "--sample", "2", code=2)
@@ -242,6 +243,8 @@ def test_verify_makes_vectors_again_with_the_model_it_is_told(
     said = line("verify", "--catalog", catalogs[2], "--model", packaged.name, code=1)
     assert EMBEDDER.manifest.identity in said
     assert packaged.identity in said
+    assert "; verify with the --model that it was deployed with" in said
+    assert "deploy again" not in said
     told = _told(line, "--catalog", catalogs[2], "--model", "org/none", code=1)
     assert "pip install 'toolsurface[sentence-transformers]'" in told
     assert "--model: goes with --catalog" in _told(line, "--model", packaged.name, code=2)

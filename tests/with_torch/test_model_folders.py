@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
@@ -16,7 +17,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 from transformers import AutoConfig
 
-from models import ModelLoadError
+from models import ModelError, ModelLoadError
 from models.adapters.choice import chosen_embedder
 from models.adapters.onnx import default_embedder
 from models.adapters.sentence_transformer import SentenceTransformerEmbedder, _offline
@@ -169,6 +170,16 @@ def test_a_hubs_name_is_the_model_of_its_commit(hub_cache: Path) -> None:
         assert (embedder.manifest.name, embedder.manifest.revision) == ("org-tiny", COMMIT)
         assert embedder.manifest.files == folder.manifest.files
         np.testing.assert_allclose(embedder.embed_queries(TEXTS), folder.embed_queries(TEXTS), atol=1e-5)
+
+
+def test_a_hubs_model_that_is_not_there_is_said_with_the_command_that_fetches_it_and_first_what_is_to_be_installed(
+    hub_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ModelLoadError, match="fetch it with: hf download org/none"):
+        chosen_embedder("org/none", threads=1)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModelError, match=r"needs torch, .*pip install 'toolsurface\[sentence-transformers\]'"):
+        chosen_embedder("org/none", threads=1)
 
 
 def test_the_default_model_is_what_torch_makes_of_its_weights(tmp_path: Path) -> None:

@@ -93,7 +93,10 @@ def test_a_tool_that_is_refused_has_no_renamed_arguments() -> None:
 
 def test_what_nobody_could_map_back_is_never_renamed() -> None:
     odd = {"type": "object", "properties": {"$top": {}}}
-    exported = catalog_json({"name": "a", "description": "A.", "input_schema": odd}, application="shop")
+    mapped = {"arguments": {"$top": {"in": "query", "name": "$top"}}}  # as an earlier import may have written it
+    exported = catalog_json(
+        {"name": "a", "description": "A.", "input_schema": odd, "annotations": mapped}, application="shop"
+    )
     for document in ([mcp_tool(inputSchema=odd)], exported):
         read = imported(document, rename_tools=True)
         ((tool,),) = [surface.tools for surface in read.catalog.surfaces.values()]
