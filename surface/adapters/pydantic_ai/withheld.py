@@ -53,6 +53,8 @@ async def left_open(
 ) -> dict[str, ToolsetTool[Any]]:
     """Entries for the open calls that a restart found of tools that the agent took away: they may have run (MNT-9)."""
     names = [name for name in gate.left_open(ctx) if name not in offered]
+    if not names:
+        return {}
     entry = await withheld_entry(gate, ctx)
     return {name: under_the_name(entry, name) for name in names}
 
