@@ -19,7 +19,7 @@ from surface.adapters.command_line import (
     say,
     show,
 )
-from surface.adapters.output_file import STANDARD_OUTPUT, write_result
+from surface.adapters.output_file import is_standard_output, write_result
 from surface.advice import SurfaceAdvice, Verdict, advise
 from surface.errors import ConfigurationError
 from surface.export import export_catalog
@@ -35,7 +35,7 @@ def _configure_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    if arguments.output == STANDARD_OUTPUT and arguments.json:
+    if is_standard_output(arguments.output) and arguments.json:
         raise WrongUseError("-o -, --json: both are for standard output; name a file, or leave --json out")
     registry = load_registry(arguments.object)
     catalog = export_catalog(registry, deploy=arguments.deploy)
@@ -51,7 +51,7 @@ def _export(arguments: argparse.Namespace) -> None:
         print_json({"file": str(arguments.output), "application": registry.application, "tools": counts})
         return
     listed = ", ".join(f"{key} {count} tools" for key, count in counts.items())
-    place = "standard output" if arguments.output == STANDARD_OUTPUT else arguments.output
+    place = "standard output" if is_standard_output(arguments.output) else arguments.output
     say(f"exported {registry.application} to {place}: {listed}")
 
 

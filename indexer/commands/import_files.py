@@ -16,7 +16,7 @@ from indexer.importing.report import catalog_json, import_json, import_lines
 from indexer.importing.source import FORMATS, SourceFile
 from surface.adapters.command_line import Command, CommandFailedError, OutputError, WrongUseError, print_json, show
 from surface.adapters.json_schema import problem_of
-from surface.adapters.output_file import STANDARD_OUTPUT, write_result
+from surface.adapters.output_file import is_standard_output, write_result
 from surface.catalog_rules import shown
 from surface.errors import CatalogError
 from surface.identity import is_key
@@ -44,7 +44,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _import(arguments: argparse.Namespace) -> None:
-    piped = arguments.output == STANDARD_OUTPUT
+    piped = is_standard_output(arguments.output)
     if piped and arguments.json:
         raise WrongUseError("-o -, --json: both are for standard output; name a file, or leave --json out")
     sources = _sources(arguments.sources, output=arguments.output)
@@ -87,7 +87,7 @@ def _sources(written: Sequence[str], *, output: Path) -> list[SourceFile]:
     if [path for _, path in named].count(STANDARD_INPUT) > 1:
         raise WrongUseError("FILE -: standard input can be read once; name the other files")
     for service, path in named:
-        if output != STANDARD_OUTPUT and output.exists() and path.exists() and output.samefile(path):
+        if not is_standard_output(output) and output.exists() and path.exists() and output.samefile(path):
             raise WrongUseError(f"-o {output}: is one of the files to import; name another one")
         file = "standard input" if path == STANDARD_INPUT else path.name
         sources.append(SourceFile(file=file, data=_read(path, ceiling=room), service=service))

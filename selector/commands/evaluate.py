@@ -32,7 +32,7 @@ from selector.ranking import LEGS, Leg
 from selector.service import Selector
 from selector.tool_sets import one_surface, surfaces_of
 from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, say, show
-from surface.adapters.output_file import STANDARD_OUTPUT, write_whole
+from surface.adapters.output_file import is_standard_output, write_whole
 
 
 def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +139,7 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
         raise WrongUseError("--ranker, --compare: give one of them")
     if arguments.compare and arguments.against:
         raise WrongUseError("--compare, --against: give one of them")
-    if arguments.per_query == STANDARD_OUTPUT:
+    if arguments.per_query is not None and is_standard_output(arguments.per_query):
         raise WrongUseError("--per-query -: standard output has the report; name a file")
 
 

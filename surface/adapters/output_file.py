@@ -10,13 +10,17 @@ from pathlib import Path
 
 from surface.adapters.command_line import OutputError
 
-STANDARD_OUTPUT = Path("-")
-"""As everywhere; a file that is called so has a whole path."""
+_STANDARD_OUTPUT = frozenset({Path("-"), Path("/dev/stdout"), Path("/dev/fd/1"), Path("/proc/self/fd/1")})
+
+
+def is_standard_output(path: Path) -> bool:
+    """Whether `-`, or a name that the system has for standard output; a file that is called `-` has a whole path."""
+    return path in _STANDARD_OUTPUT
 
 
 def write_result(path: Path, data: bytes) -> None:
     """`write_whole`, or to standard output where `path` is that. Raises OSError; of standard output, `OutputError`."""
-    if path != STANDARD_OUTPUT:
+    if not is_standard_output(path):
         write_whole(path, data)
         return
     if sys.stdout is None:  # closed, as a daemon may have it
@@ -33,10 +37,10 @@ def write_whole(path: Path, data: bytes) -> None:
 
     A link is followed, and what is no file (a pipe, ``/dev/null``) is written to and never replaced.
     """
-    path = path.resolve()
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file():  # before it is resolved: a pipe in /dev/fd has no other path
         path.write_bytes(data)
         return
+    path = path.resolve()
     descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=".toolsurface-")
     try:
         with os.fdopen(descriptor, "wb") as file:

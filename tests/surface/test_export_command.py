@@ -81,15 +81,16 @@ def test_without_json_a_person_is_told_on_standard_error(folder: Path, capsys: p
     assert "writer 2 tools" in told.err
 
 
-def test_a_dash_is_standard_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_a_dash_is_standard_output(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert export("shop_agent:make", "-o", "catalog.json") == 0
     capsys.readouterr()
-    assert export("shop_agent:make", "-o", "-") == 0
+    assert export("shop_agent:make", "-o", name) == 0
     told = capsys.readouterr()
     assert told.out == (folder / "catalog.json").read_text(encoding="utf-8")
     assert told.err.startswith("exported shop to standard output: ")
     assert not (folder / "-").exists()
-    assert export("shop_agent:make", "-o", "-", "--json") == 2
+    assert export("shop_agent:make", "-o", name, "--json") == 2
     told = capsys.readouterr()
     assert (told.out, "-o -, --json: both are for standard output" in told.err) == ("", True)
 
@@ -239,6 +240,17 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     finally:
         os.close(reading)
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_pipe_that_the_shell_has_opened_is_written_to() -> None:
+    """As in ``-o >(gzip > catalog.json.gz)``: its path leads to no place in the file system."""
+    reading, writing = os.pipe()
+    try:
+        write_whole(Path(f"/dev/fd/{writing}"), b"data")
+        assert os.read(reading, 100) == b"data"
+    finally:
+        os.close(reading)
+        os.close(writing)
 
 
 def test_the_longest_file_name_can_be_written(tmp_path: Path) -> None:
