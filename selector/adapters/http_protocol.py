@@ -11,6 +11,7 @@ Rules kept here:
 4. A connection beyond the most that are served is marked: the edge answers its request with a 503. One beyond those by
    `_MARKED` is closed unread, so that there is always an end.
 5. A head has at most `MAX_HEAD_BYTES`, in however many pieces it comes.
+6. The head of an answer goes out together with the first of its body (`whole_answers.py`).
 
 The size of a body is bounded by the application.
 """
@@ -23,7 +24,7 @@ import logging
 import sys
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -31,6 +32,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from selector.adapters.edge import marked_crowded
 from selector.adapters.logs import REQUEST_ID, REQUEST_ID_HEADER, request_id
 from selector.adapters.problems import MEDIA_TYPE, Code, problem_content
+from selector.adapters.whole_answers import WholeAnswers
 
 LOG: Final = logging.getLogger("toolsurface.selector.access")
 
@@ -99,7 +101,7 @@ class BoundedProtocol(H11Protocol):
         self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
-        super().connection_made(transport)
+        super().connection_made(cast("asyncio.Transport", WholeAnswers(transport, self.conn)))
         if len(self.connections) > self.most + _MARKED:
             transport.abort()
             return

@@ -79,6 +79,7 @@ def serve(
         log_config=None,
         access_log=False,  # it would log paths as they were sent; the edge logs instead
         server_header=False,
+        proxy_headers=False,  # nothing here asks who forwarded a request
         timeout_graceful_shutdown=GRACE,
     )
     server = _Server(config, listening=listening, drain=drain, leaving=leaving)
