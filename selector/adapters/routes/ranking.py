@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request
 
 from selector.adapters.door import known_caller, spend_batch
 from selector.adapters.edge import place_of
-from selector.adapters.json_body import StrictBodyRoute
+from selector.adapters.json_body import ShortWayRoute, StrictBodyRoute
 from selector.adapters.openapi import body_problems, succeeds
 from selector.ports import BatchRanker
 from surface.errors import RankerUnavailable
@@ -42,16 +42,16 @@ RANKER_PROBLEMS: Final = body_problems(
 """What a route may answer that asks a ranker."""
 
 
-def surface_router() -> APIRouter:
+def surface_router(route_class: type[StrictBodyRoute] = StrictBodyRoute) -> APIRouter:
     """For routes that ask about one surface; a body is read strictly."""
     return APIRouter(
-        prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"], route_class=StrictBodyRoute
+        prefix="/v1/applications/{application}/surfaces/{surface}", tags=["ranking"], route_class=route_class
     )
 
 
 def ranking_routes(ranker: BatchRanker) -> APIRouter:
     """``POST /v1/applications/{application}/surfaces/{surface}/rank`` and ``…/rank-batch``."""
-    router = surface_router()
+    router = surface_router(ShortWayRoute)
 
     @router.post("/rank", responses={**succeeds("several_tools", "nothing_fits"), **RANKER_PROBLEMS})
     async def rank(application: str, surface: str, body: RankBody, request: Request) -> RankReply:
