@@ -11,8 +11,7 @@ import hashlib
 import re
 from pathlib import Path
 
-import onnxruntime
-
+from models.adapters.engine import onnxruntime
 from models.adapters.local_files import MANIFEST_FILE, read_manifest, read_model
 from models.adapters.onnx import MODEL_FILE, TOKENIZER_FILE, OnnxEmbedder
 from models.errors import ModelFileMissingError

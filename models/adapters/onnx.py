@@ -22,10 +22,10 @@ from threading import BoundedSemaphore
 from typing import Any, Final
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from models.adapters.engine import onnxruntime
 from models.adapters.local_files import DEFAULT_MODEL, read_packaged_model
 from models.batching import plan_batches
 from models.embedder import Vectors

@@ -1,10 +1,12 @@
 """The default model in ONNX Runtime."""
 
 import hashlib
+import os
 import socket
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -184,3 +186,12 @@ default_embedder(threads=1).embed_queries(["a"])
 """
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
     assert (answer.returncode, answer.stdout, answer.stderr) == (0, "", "")
+
+
+def test_the_engine_keeps_no_record_of_its_use_that_it_could_send(tmp_path: Path) -> None:
+    program = "from models.adapters.onnx import default_embedder as load; load(threads=1).embed_queries(['a'])"
+    unset = ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment |= {"HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert list(tmp_path.rglob("*")) == []
