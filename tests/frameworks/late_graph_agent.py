@@ -46,6 +46,8 @@ class LateLife:
     sync: bool
     helpers: int
     """How many sub-agents pay at once; 0 has the agent itself pay."""
+    never: bool = False
+    """Whether the checkpoint that holds a turn of the model is not stored in this life; else each is stored late."""
     holds: Sequence[str] = ()
 
     def to_json(self) -> str:
@@ -56,17 +58,28 @@ class LateLife:
 class LateSaver(SqliteSaver):
     """Takes its time over checkpoints, not over what is pending on them."""
 
-    def put(self, *arguments: Any) -> Any:
-        time.sleep(LATE)
-        return super().put(*arguments)
+    never = False
+
+    def put(self, config: Any, checkpoint: Any, *others: Any) -> Any:
+        time.sleep(_lateness(checkpoint, never=self.never))
+        return super().put(config, checkpoint, *others)
 
 
 class LateAsyncSaver(AsyncSqliteSaver):
     """The same, for async graphs."""
 
-    async def aput(self, *arguments: Any) -> Any:
-        await asyncio.sleep(LATE)
-        return await super().aput(*arguments)
+    never = False
+
+    async def aput(self, config: Any, checkpoint: Any, *others: Any) -> Any:
+        await asyncio.sleep(_lateness(checkpoint, never=self.never))
+        return await super().aput(config, checkpoint, *others)
+
+
+def _lateness(checkpoint: Any, *, never: bool) -> float:
+    """Seconds until a checkpoint is stored."""
+    messages = checkpoint["channel_values"].get("messages") or [None]
+    turn = isinstance(messages[-1], AIMessage) and bool(messages[-1].tool_calls)
+    return LATE if not never else 2 * PATIENCE if turn else 0
 
 
 class Repeats(ScriptedChatModel):
@@ -118,9 +131,11 @@ async def main(folder: Path, life: LateLife) -> None:
         async with AsyncExitStack() as async_stack:
             if life.sync:
                 saver = stack.enter_context(LateSaver.from_conn_string(path))
+                saver.never = life.never
                 ended = graph_of(life, folder, saver).invoke(given, THREAD)
             else:
                 late = await async_stack.enter_async_context(LateAsyncSaver.from_conn_string(path))
+                late.never = life.never
                 ended = await graph_of(life, folder, late).ainvoke(given, THREAD)
     tell("ended", str(ended["messages"][-1].text))
 

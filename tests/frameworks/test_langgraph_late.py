@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 
-from tests.frameworks.late_graph_agent import LateLife
+from tests.frameworks.late_graph_agent import THREAD, LateLife
 from tests.recovery.processes import said_by
 
 
@@ -23,8 +24,29 @@ def test_killed_inside_a_tool_whose_turn_is_stored_late_it_does_not_run_again(
     log, program = tmp_path / "stderr", ["tests.frameworks.late_graph_agent", str(tmp_path)]
     _, ended = said_by([*program, life.to_json()], log=log, until=life.holds)
     assert ended == -signal.SIGKILL, log.read_text()
-    later = replace(life, begins=False, holds=())
-    said, ended = said_by([*program, later.to_json()], log=log)
+    _goes_on(life, whom, tmp_path)
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+def test_killed_inside_a_tool_whose_turn_is_known_to_the_checkpoint_before_it_alone_it_does_not_run_again(
+    *, sync: bool, tmp_path: Path
+) -> None:
+    life = LateLife(begins=True, sync=sync, helpers=0, never=True, holds=["inside:main"])
+    log, program = tmp_path / "stderr", ["tests.frameworks.late_graph_agent", str(tmp_path)]
+    _, ended = said_by([*program, life.to_json()], log=log, until=life.holds)
+    assert ended == -signal.SIGKILL, log.read_text()
+    with SqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver:
+        newest = saver.get_tuple(THREAD)
+        assert newest is not None
+        assert [each.type for each in newest.checkpoint["channel_values"]["messages"]] == ["human"]
+    _goes_on(life, ["main"], tmp_path)
+
+
+def _goes_on(life: LateLife, whom: list[str], folder: Path) -> None:
+    """Another process takes up what one has left that paid for these, and pays for none of them."""
+    later, log = replace(life, begins=False, never=False, holds=()), folder / "stderr"
+    said, ended = said_by(["tests.frameworks.late_graph_agent", str(folder), later.to_json()], log=log)
     assert ended == 0, log.read_text()
     assert said[-1]["ended"].count("INTERRUPTED") == len(whom)
-    assert sorted((tmp_path / "paid").read_text().split()) == whom
+    assert sorted((folder / "paid").read_text().split()) == whom
