@@ -64,6 +64,7 @@ def require_carried(dialect: Dialect, *catalogs: Catalog, search_tool: str | Non
         framework = tools[name].framework
         if framework not in (None, dialect.name):
             problems.append(f"{shown(name)}: only {framework} runs it")
+            continue
         problems += [f"{shown(name)}: its presenter makes {kind} parts" for kind in sorted(kinds - dialect.carries)]
     if problems:
         listed = "".join(f"\n  - {problem}" for problem in problems)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
@@ -58,7 +58,7 @@ class LateLife:
 class LateSaver(SqliteSaver):
     """Takes its time over checkpoints, not over what is pending on them."""
 
-    never = False
+    never: ClassVar[bool] = False
 
     def put(self, config: Any, checkpoint: Any, *others: Any) -> Any:
         time.sleep(_lateness(checkpoint, never=self.never))
@@ -68,7 +68,7 @@ class LateSaver(SqliteSaver):
 class LateAsyncSaver(AsyncSqliteSaver):
     """The same, for async graphs."""
 
-    never = False
+    never: ClassVar[bool] = False
 
     async def aput(self, config: Any, checkpoint: Any, *others: Any) -> Any:
         await asyncio.sleep(_lateness(checkpoint, never=self.never))
@@ -125,17 +125,16 @@ def graph_of(life: LateLife, folder: Path, saver: Any) -> Any:
 
 async def main(folder: Path, life: LateLife) -> None:
     """Lives one life."""
+    LateSaver.never = LateAsyncSaver.never = life.never
     path = str(folder / "graph.db")
     given = {"messages": [HumanMessage("Pay.")]} if life.begins else None
     with ExitStack() as stack:
         async with AsyncExitStack() as async_stack:
             if life.sync:
                 saver = stack.enter_context(LateSaver.from_conn_string(path))
-                saver.never = life.never
                 ended = graph_of(life, folder, saver).invoke(given, THREAD)
             else:
                 late = await async_stack.enter_async_context(LateAsyncSaver.from_conn_string(path))
-                late.never = life.never
                 ended = await graph_of(life, folder, late).ainvoke(given, THREAD)
     tell("ended", str(ended["messages"][-1].text))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -20,8 +21,8 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel, Field
 
 from surface import CallReport, ConfigurationError, DialectError, Evidence, Hooks, mount_agent, tool
-from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.langchain import LANGCHAIN_MESSAGES, langchain_tool
+from surface.adapters.openai_chat import OPENAI_CHAT
 from surface.evidence import CallEvidence
 from surface.search_tool import DEFAULT_NAME as SEARCH
 from tests.frameworks.langchain_agents import Agent, Turns, agent_of, answers, call, controller_of, last, search
@@ -360,8 +361,8 @@ def test_another_dialect_refuses_langchains_tools_when_it_mounts() -> None:
         """Lists."""
         return ""
 
-    with pytest.raises(DialectError, match="listed: only langchain runs it"):
-        mount_agent([langchain_tool(listed)], dialect=ANTHROPIC_MESSAGES)
+    with pytest.raises(DialectError, match=r"listed: only langchain runs it$"):
+        mount_agent([langchain_tool(listed)], dialect=OPENAI_CHAT)
 
 
 @pytest.mark.rule("MNT-3", "EVD-1")
@@ -420,6 +421,45 @@ async def test_without_a_graph_an_answer_that_changes_its_state_is_a_failure_and
         assert message.status == "error"
         assert "The tool ran" in message.text
         assert "secret" not in message.text
+
+
+DATA = b64encode(b"bytes").decode()
+PICTURE = {"type": "image", "base64": DATA, "mime_type": "image/png"}
+
+
+@pytest.mark.rule("MNT-6")
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("seen", "seen"),
+        ("", ""),
+        ([{"type": "text", "text": "seen"}], "seen"),
+        (["one", "two"], [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]),
+        ([{"type": "text", "text": "seen"}, PICTURE], [{"type": "text", "text": "seen"}, PICTURE]),
+        ([{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DATA}"}}], [PICTURE]),
+        (
+            [{**PICTURE, "type": "audio", "mime_type": "audio/wav"}],
+            [{**PICTURE, "type": "audio", "mime_type": "audio/wav"}],
+        ),
+        ([{**PICTURE, "type": "file", "filename": "a.pdf"}], [{**PICTURE, "type": "file", "filename": "a.pdf"}]),
+        ([{**PICTURE, "type": "file"}], [{**PICTURE, "type": "file", "filename": "file"}]),
+        ([{**PICTURE, "base64": "no base64"}], '{"base64":"no base64","mime_type":"image/png","type":"image"}'),
+        ([{"type": "image", "base64": DATA}], f'{{"base64":"{DATA}","type":"image"}}'),
+        ([{"type": "image", "url": "https://a.test/b.png"}], '{"type":"image","url":"https://a.test/b.png"}'),
+        ([{"type": "text"}], '{"type":"text"}'),
+        ([{"type": "own", "value": 7}], '{"type":"own","value":7}'),
+        ([{"key": 7}], '[{"key":7}]'),
+    ],
+)
+async def test_without_a_graph_blocks_of_content_stay_what_they_are(content: Any, shown: Any) -> None:
+    @lc_tool
+    def look(call_id: Annotated[str, InjectedToolCallId]) -> Any:
+        """Looks."""
+        return ToolMessage(content, tool_call_id=call_id)
+
+    run = mount_agent([langchain_tool(look)], dialect=LANGCHAIN_MESSAGES).mount(run_id="run-1")
+    (message,) = await run.dispatch([AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "call-1"}])])
+    assert (message.content, message.status) == (shown, "success")
 
 
 async def test_without_a_graph_dispatch_invokes_the_tool() -> None:

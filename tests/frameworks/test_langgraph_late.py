@@ -37,7 +37,7 @@ def test_killed_inside_a_tool_whose_turn_is_known_to_the_checkpoint_before_it_al
     _, ended = said_by([*program, life.to_json()], log=log, until=life.holds)
     assert ended == -signal.SIGKILL, log.read_text()
     with SqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver:
-        newest = saver.get_tuple(THREAD)
+        newest = saver.get_tuple({"configurable": THREAD["configurable"]})
         assert newest is not None
         assert [each.type for each in newest.checkpoint["channel_values"]["messages"]] == ["human"]
     _goes_on(life, ["main"], tmp_path)

@@ -20,6 +20,7 @@ from langchain_core.tools import tool as tool_from_function
 from pydantic import BaseModel, ValidationError
 
 from surface.adapters.json_schema import JsonSchemaInput
+from surface.adapters.langchain.contents import AS_CONTENT
 from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, ClosedTool
 from surface.call import CallContext
 from surface.catalog import CatalogTool
@@ -52,6 +53,8 @@ def langchain_tool(
         description=native.description,
         input=_NativeInput(native),
         handler=_NativeHandler(native),
+        output=Any,
+        presenter=AS_CONTENT,
         framework=LANGCHAIN_MESSAGES.name,
         service=service,
         read_only=hints.get("readOnlyHint") is True if read_only is None else read_only,
