@@ -16,9 +16,9 @@ Rules kept here:
 2. The same catalog, model and recipe again change nothing.
 3. A damaged version is never built upon: its surface is built from the catalog and the version is put right.
 4. What can be known to fail, fails before the embedding.
-5. In memory at once are the texts of all surfaces, what their words score, and the vectors of those that are not built
-   yet; the catalog only where a caller holds it, what is served already one surface at a time, and what is built
-   likewise, once. A ceiling on tools bounds all of it.
+5. In memory at once are the texts of all surfaces, what their words score, the vectors of those that are not built yet
+   and the versions of those that did not change; of what is served besides, the vectors that are wanted; what is built,
+   one surface at a time, once; the catalog only where a caller holds it. A ceiling on tools bounds all of it.
 
 Not done here: going back and clearing away (the store's `activate` and `prune`), telling replicas (they follow).
 """
