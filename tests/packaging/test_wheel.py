@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -24,14 +26,17 @@ print(json.dumps({{"file": surface.__file__, "heavy": heavy, "version": surface.
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+    return built(ROOT, into=tmp_path_factory.mktemp("wheel"))
+
+
+def built(source: Path, *, into: Path) -> Path:
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)],
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into), str(source)],
         check=True,
         capture_output=True,
     )
-    (built,) = folder.glob("*.whl")
-    return built
+    (wheel,) = into.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +60,25 @@ def test_the_wheel_holds_exactly_the_four_packages_and_the_command(wheel: Path) 
         tops = {name.split("/")[0] for name in archive.namelist()}
     packages = {top for top in tops if not top.endswith(".dist-info")}
     assert packages == {*PACKAGES, "toolsurface.py"}
+
+
+def test_what_the_image_is_built_from_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    for line in re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile, re.MULTILINE):
+        for one in (ROOT / name for name in line.split()):
+            if one.is_dir():
+                shutil.copytree(one, source / one.name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(one, source)
+    assert contents(built(source, into=tmp_path)) == contents(wheel)
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """The checksums of what a wheel holds, by name."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {one.filename: one.CRC for one in archive.infolist()}
 
 
 def test_the_wheel_holds_every_file_of_the_packages_the_console_and_the_model_too(wheel: Path) -> None:
