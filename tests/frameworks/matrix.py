@@ -106,6 +106,7 @@ TABLE = (
             "tests/frameworks/test_langchain_reviews.py",
             "tests/frameworks/test_langchain_steps.py",
             "tests/frameworks/test_langchain_tools.py",
+            "tests/frameworks/test_langchain_unparsable.py",
             "tests/frameworks/test_langgraph_at_once.py",
             "tests/frameworks/test_langgraph_journal.py",
             "tests/frameworks/test_langgraph_late.py",

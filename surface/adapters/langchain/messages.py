@@ -26,7 +26,7 @@ from surface.canonical import canonical_json
 from surface.catalog import ManifestEntry
 from surface.content import Audio, File, Image, Part, PartKind
 from surface.errors import TranscriptError
-from surface.transcript import Call, Transcript, TranscriptBuilder
+from surface.transcript import UNPARSABLE, Call, Transcript, TranscriptBuilder
 
 RECEIPT = "toolsurface_receipt"
 """The artifact's one key: the receipt as its canonical JSON text."""
@@ -58,17 +58,7 @@ class LangChainMessages:
         """The steps that the messages hold; raises TranscriptError, naming the message and what it lacks."""
         if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
             raise TranscriptError("messages: needs a list of LangChain messages")
-        builder = TranscriptBuilder()
-        for at, message in enumerate(messages):
-            if isinstance(message, AIMessage):
-                builder.assistant(_calls(message), fault=_fault(message, at))
-            elif isinstance(message, ToolMessage):
-                builder.result(message.tool_call_id, _receipt_text(message), failed=message.status == "error")
-            elif isinstance(message, BaseMessage):
-                builder.other()
-            else:
-                raise TranscriptError(f"messages.{at}: needs a LangChain message, not a {type(message).__name__}")
-        return builder.build()
+        return _read(messages, unparsable=True)
 
     def advertise(self, entries: Iterable[ManifestEntry]) -> list[BaseTool]:
         """The tools to bind to the model, in the order of the entries."""
@@ -100,8 +90,8 @@ def closed_tool(entry: ManifestEntry) -> ClosedTool:
 
 
 def left_open(messages: Sequence[Any]) -> list[Call]:
-    """The calls that the messages end with, unanswered."""
-    step = LANGCHAIN_MESSAGES.read(messages).steps[-1:]
+    """The calls that the messages end with, unanswered; not those that LangChain could not parse and answers itself."""
+    step = _read(messages, unparsable=False).steps[-1:]
     return [] if not step or step[0].passed_over else list(step[0].unanswered)
 
 
@@ -129,6 +119,43 @@ def turn_of(messages: Sequence[Any], call_id: str | None) -> int:
 def holds(message: Any, call_id: str | None) -> TypeGuard[AIMessage]:
     """Whether a model wrote the call in this message."""
     return isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls)
+
+
+def _read(messages: Sequence[Any], *, unparsable: bool) -> Transcript:
+    """The transcript; `unparsable`: also the calls whose arguments LangChain could not parse."""
+    builder = TranscriptBuilder()
+    broken = _unparsable(messages) if unparsable else {}
+    for at, message in enumerate(messages):
+        if isinstance(message, AIMessage):
+            builder.assistant([*_calls(message), *broken.get(at, ())], fault=_fault(message, at))
+        elif isinstance(message, ToolMessage):
+            builder.result(message.tool_call_id, _receipt_text(message), failed=message.status == "error")
+        elif isinstance(message, BaseMessage):
+            builder.other()
+        else:
+            raise TranscriptError(f"messages.{at}: needs a LangChain message, not a {type(message).__name__}")
+    return builder.build()
+
+
+def _unparsable(messages: Sequence[Any]) -> dict[int, list[Call]]:
+    """By message: its calls whose arguments are no JSON, those that are answered or can still be.
+
+    LangChain's own agents answer them when they ask the model next, so a history may hold some that nobody answered.
+    """
+    broken = {at: each.invalid_tool_calls for at, each in enumerate(messages) if isinstance(each, AIMessage)}
+    broken = {at: calls for at, calls in broken.items() if calls}
+    if not broken:
+        return {}
+    answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+    passed = max((at for at, each in enumerate(messages) if not isinstance(each, AIMessage | ToolMessage)), default=-1)
+    return {
+        at: [
+            Call(id=each["id"], name=each["name"] or "", arguments=UNPARSABLE)
+            for each in calls
+            if each["id"] and (at > passed or each["id"] in answered)
+        ]
+        for at, calls in broken.items()
+    }
 
 
 def _calls(message: AIMessage) -> list[Call]:
