@@ -85,6 +85,7 @@ TABLE = (
             "tests/frameworks/test_pydantic_ai_recovery.py",
             "tests/frameworks/test_pydantic_ai_tools.py",
             "tests/frameworks/test_pydantic_ai_toolsets.py",
+            "tests/frameworks/test_pydantic_ai_waiting.py",
             "tests/frameworks/test_pydantic_ai_withheld.py",
         ],
     ),

@@ -42,7 +42,7 @@ def broken(call_id: str | None, *, name: str | None = "pay", beside: bool = Fals
 
 @pytest.mark.rule("MNT-3")
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_a_call_that_was_cut_off_is_answered_alone_and_beside_others(restarted: bool) -> None:
+async def test_a_call_that_was_cut_off_is_answered_alone_and_beside_others(*, restarted: bool) -> None:
     ran: list[str] = []
     run = run_of(ran)
     answer = run.resume if restarted else run.dispatch

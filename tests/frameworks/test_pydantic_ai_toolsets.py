@@ -11,7 +11,7 @@ from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import InstructionPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
-from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
+from pydantic_ai.toolsets import AbstractToolset, DynamicToolset, FunctionToolset, WrapperToolset
 from pydantic_ai.usage import RunUsage
 
 from surface import CatalogError, ConfigurationError, Surface, create_deferred_agent_tool_surface
@@ -92,7 +92,7 @@ class Witness(WrapperToolset[Desk]):
 def test_every_public_method_of_a_toolset_is_accounted_for() -> None:
     public = {name for name in vars(AbstractToolset) if not name.startswith("_")} | {"__aenter__", "__aexit__"}
     new = public - DELEGATED - OF_THE_SURFACE - COMBINATORS
-    assert not new, f"this release of pydantic-ai asks toolsets for {sorted(new)}: delegate it in pydantic_ai_offers.py"
+    assert not new, f"this release of pydantic-ai asks toolsets for {sorted(new)}: delegate it in pydantic_ai/offers.py"
 
 
 async def test_everything_that_is_asked_of_a_toolset_reaches_the_toolsets_behind_a_surface() -> None:
@@ -109,6 +109,18 @@ async def test_everything_that_is_asked_of_a_toolset_reaches_the_toolsets_behind
     assert set(witness.asked) == DELEGATED
     assert witness.asked["for_run_step"] == len(bench.shown)
     assert witness.asked["__aenter__"] == witness.asked["__aexit__"]
+
+
+@pytest.mark.parametrize("per_run_step", [False, True])
+async def test_a_toolset_that_is_made_for_each_run_or_step_is_listed_as_one_of_them(*, per_run_step: bool) -> None:
+    witness = Witness(FunctionToolset([refund]))
+    toolset = DynamicToolset[Desk](lambda ctx: witness, per_run_step=per_run_step)
+    made = await listed_tools(toolset)
+    assert [each.name for each in made] == ["refund"]
+    assert witness.asked["__aenter__"] == witness.asked["__aexit__"] == 1
+    bench = Bench(made=made)
+    await bench.run([SEARCH], [("refund", {"amount": 5})])
+    assert bench.desk.did == ["refund 5 in call-1-0"]
 
 
 async def test_entering_the_agent_keeps_the_toolsets_behind_a_surface_open_from_run_to_run() -> None:

@@ -16,6 +16,8 @@ from pydantic_ai.tools import DeferredToolResults, ToolApproved
 
 MARK = "toolsurface.approved"
 """The key in the metadata of a response: call id → the `run_id` of pydantic-ai's that was handed its approval."""
+WAITS = "toolsurface.waits"
+"""The key in the metadata of a response: the ids of the calls whose tools asked for an approval."""
 
 
 def note_approvals(
@@ -51,6 +53,27 @@ def forget_approval(messages: Sequence[ModelMessage], call_id: str) -> None:
             if call_id in _marks(message) and message.metadata is not None:
                 message.metadata[MARK] = {each: run for each, run in _marks(message).items() if each != call_id}
             return
+
+
+def note_waiting(messages: list[ModelMessage], call_id: str) -> None:
+    """Marks a call of the last response, which is replaced: its tool asked for an approval and did nothing else."""
+    for at in range(len(messages) - 1, -1, -1):
+        response = messages[at]
+        if isinstance(response, ModelResponse):
+            waiting = [*_waiting(response), *([] if call_id in _waiting(response) else [call_id])]
+            messages[at] = replace(response, metadata={**(response.metadata or {}), WAITS: waiting})
+            return
+
+
+def waits(messages: Sequence[ModelMessage], call_id: str) -> bool:
+    """Whether the tool of a call of the last response asked for an approval when it was run."""
+    response = next((each for each in reversed(messages) if isinstance(each, ModelResponse)), None)
+    return response is not None and call_id in _waiting(response)
+
+
+def _waiting(response: ModelResponse) -> Sequence[Any]:
+    waiting = (response.metadata or {}).get(WAITS)
+    return waiting if isinstance(waiting, list) else ()
 
 
 def _marks(response: ModelResponse) -> Mapping[str, Any]:

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any, Self, cast
 
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
-from pydantic_ai.messages import InstructionPart, ToolReturn
+from pydantic_ai.messages import InstructionPart, ModelRequest, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-from surface.adapters.pydantic_ai.approvals import approved_by, forget_approval
+from surface.adapters.pydantic_ai.approvals import approved_by, forget_approval, note_waiting, waits
 from surface.adapters.pydantic_ai.arguments import ANYTHING, as_written
 from surface.adapters.pydantic_ai.fence import AskedOnce
 from surface.adapters.pydantic_ai.journal import ON_PURPOSE, JournaledCall, Outcome, Raised, RunJournal, digest
@@ -162,7 +162,7 @@ class RunToolset(AbstractToolset[Any]):
                     "give DeferredTools a journal"
                 )
             return approved is None or approved != ctx.run_id
-        return not gated.asks or approved is not None
+        return approved is not None or not (gated.asks or waits(ctx.messages, call.id))
 
     async def _outcome(
         self,
@@ -208,6 +208,8 @@ class RunToolset(AbstractToolset[Any]):
             except tuple(ON_PURPOSE) as raised:
                 if isinstance(raised, ApprovalRequired | CallDeferred):
                     forget_approval(ctx.messages, call.id)
+                if isinstance(raised, ApprovalRequired):
+                    note_waiting(ctx.messages, call.id)
                 code = next(code for kind, code in ON_PURPOSE.items() if isinstance(raised, kind))
                 return Passed(value=Raised(error=raised), outcome=code)
             return Passed(value=value if isinstance(value, ToolReturn) else ToolReturn(return_value=value))
@@ -250,8 +252,8 @@ class RunToolset(AbstractToolset[Any]):
         return [name for name in called if name in self.surface.catalog or name == self.surface.search.name]
 
     def _left_open(self, ctx: RunContext[Any]) -> tuple[Call, ...]:
-        """The open calls of a step that begins; the first step's were found by a restart."""
-        left = self._messages.left_open(ctx.messages)
+        """The open calls that a step which begins is to answer; the first step's were found by a restart."""
+        left = () if _asks_the_model(ctx) else self._messages.left_open(ctx.messages)
         if self._found is None or not left:
             self._found = {call.id for call in left}
         return left
@@ -266,6 +268,14 @@ class RunToolset(AbstractToolset[Any]):
         return GatedTool(
             toolset=self, tool_def=definition, max_retries=ctx.max_retries, args_validator=ANYTHING, entry=entry
         )
+
+
+def _asks_the_model(ctx: RunContext[Any]) -> bool:
+    """Whether the step is a request that ends the messages already, so that nobody will answer what they left open.
+
+    A step that answers calls has their response at the end, or (with results that the run was handed) has no number.
+    """
+    return ctx.run_step > 0 and bool(ctx.messages) and isinstance(ctx.messages[-1], ModelRequest)
 
 
 def _outcome_of(answer: CallAnswer) -> Outcome:

@@ -113,8 +113,9 @@ async def listed_tools(
             "catalog_tools(…)"
         )
     context = RunContext(deps=deps, model=TestModel(), usage=RunUsage())
-    async with toolset:
-        offered = await toolset.get_tools(context)
+    of_run = await toolset.for_run(context)  # one that is made for each run or step has tools only then
+    async with of_run:
+        offered = await (await of_run.for_run_step(context)).get_tools(context)
     made = [_tool(each.tool_def, toolset, read_only, idempotent, service) for each in offered.values()]
     return _checked(made, read_only, idempotent)
 
