@@ -102,6 +102,7 @@ TABLE = (
             "tests/frameworks/test_langchain_attempts.py",
             "tests/frameworks/test_langchain_calls.py",
             "tests/frameworks/test_langchain_gate.py",
+            "tests/frameworks/test_langchain_injected.py",
             "tests/frameworks/test_langchain_inputs.py",
             "tests/frameworks/test_langchain_messages.py",
             "tests/frameworks/test_langchain_reviews.py",

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from deepagents import create_deep_agent
@@ -78,6 +79,33 @@ async def test_a_worker_that_heard_a_call_does_not_run_again_what_another_worker
     answered = await heard.move(None, how, durability="sync")
     assert ran == ["pay"]
     assert "INTERRUPTED" in last(answered).text
+
+
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("thread", [42, UUID(int=7)], ids=["number", "uuid"])
+@BOTH
+async def test_notes_are_found_of_a_thread_that_is_named_by_a_number_or_a_uuid(how: str, thread: Any) -> None:
+    ran: list[str] = []
+    saver = InMemorySaver()
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        raise Dies
+
+    def process() -> Any:
+        return agent_of([pay], always_on=["pay"], checkpointer=saver)
+
+    named = {"config": {"configurable": {"thread_id": thread}}}
+    await process().ask([[call("pay")]], how, interrupt_before=["tools"], **named)
+    # It had not begun, and another process can tell.
+    with suppress(Dies):
+        await process().move(None, how, **named)
+    later = process()
+    later.model.turns.append("Done.")
+    assert "INTERRUPTED" in last(await later.move(None, how, **named)).text
+    assert ran == ["pay"]
 
 
 @pytest.mark.rule("MNT-9")

@@ -13,7 +13,8 @@ steps         the steps that this process prepared last
 recent        what this process remembers of them, bounded
 messages      the dialect
 tools         tools written for LangChain, in a catalog as they are
-contents      what those answer with where no graph runs them
+injected      which of their arguments no model writes
+contents      what they answer with where no graph runs them
 """
 
 try:

@@ -219,7 +219,8 @@ def checkpoint_of(runtime: Any) -> RunnableConfig | None:
     if info is None or info.thread_id is None:
         return None
     graph, _, _ = info.checkpoint_ns.rpartition("|")
-    where = {"thread_id": info.thread_id, "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
+    # A task is told its thread as the application named it (a number, a UUID); checkpoints are stored under its text.
+    where = {"thread_id": str(info.thread_id), "checkpoint_ns": graph, "checkpoint_id": info.checkpoint_id}
     return {"configurable": where}
 
 

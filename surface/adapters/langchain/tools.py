@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from surface.adapters.json_schema import JsonSchemaInput
 from surface.adapters.langchain.contents import AS_CONTENT
+from surface.adapters.langchain.injected import injected
 from surface.adapters.langchain.messages import LANGCHAIN_MESSAGES, ClosedTool
 from surface.call import CallContext
 from surface.catalog import CatalogTool
@@ -156,12 +157,12 @@ class _NativeInput:
             return False
         if deeper_than(arguments, AMBIGUOUS_DEPTH):
             return False  # may cost a union any time to try
-        injected = whole.model_fields.keys() - self._model.json_schema.get("properties", {}).keys()
+        hidden = whole.model_fields.keys() - self._model.json_schema.get("properties", {}).keys()
         try:
             whole.model_validate(arguments)
         except ValidationError as error:
             # LangChain injects those, and judges then once more.
-            return all(each["type"] == "missing" and each["loc"][0] in injected for each in error.errors())
+            return all(each["type"] == "missing" and each["loc"][0] in hidden for each in error.errors())
         except Exception:  # noqa: BLE001 - a validator of the tool's own that meets what it does not know
             return False
         return True
@@ -174,7 +175,11 @@ class _NativeHandler:
     native: BaseTool
 
     async def __call__(self, arguments: Any, call: CallContext) -> Any:
-        written = {"name": call.tool, "args": arguments, "id": call.call_id, "type": "tool_call"}
+        given = arguments
+        if isinstance(arguments, dict):
+            withheld = injected(self.native)  # whatever a model writes under those names, as a graph leaves it out, too
+            given = {name: value for name, value in arguments.items() if name not in withheld}
+        written = {"name": call.tool, "args": given, "id": call.call_id, "type": "tool_call"}
         made = await self.native.ainvoke(written)
         if isinstance(made, list) and len(made) == 1:
             (made,) = made
