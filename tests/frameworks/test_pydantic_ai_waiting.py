@@ -129,17 +129,20 @@ async def test_beside_an_answered_call_too_an_approved_one_that_began_does_not_r
 
     asked = await bench().run([("look", {}), ("wire", {})])
     given = DeferredToolResults(approvals={"call-0-1": True})
-    messages, later = stored(asked), bench()
-    with pytest.raises(KilledError):
-        async with later.agent.iter(message_history=messages, deferred_tool_results=given, deps=later.desk) as run:
-            node = run.next_node
+    later, kept = bench(), [stored(asked)]
+
+    async def drive() -> None:
+        handed: dict[str, Any] = {"message_history": kept[0], "deferred_tool_results": given}
+        async with later.agent.iter(deps=later.desk, **handed) as run:
+            node: Any = run.next_node
             while True:
-                node = await run.next(node)  # type: ignore[arg-type]
-                messages = ModelMessagesTypeAdapter.validate_json(
-                    ModelMessagesTypeAdapter.dump_json(run.all_messages())
-                )
+                node = await run.next(node)
+                kept[0] = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json(run.all_messages()))
+
+    with pytest.raises(KilledError):
+        await drive()
     assert RAN == ["call-0-1"]
-    result = await bench().run(history=messages, deferred_tool_results=given)
+    result = await bench().run(history=kept[0], deferred_tool_results=given)
     assert "INTERRUPTED" in str(returns(result)[-1].content)
     assert RAN == ["call-0-1"]
 
