@@ -60,6 +60,10 @@ KEEP_REPLACED_S: Final = 60.0
 """An application that is being rolled out asks more often than that; what comes later waits for one loading."""
 _LONGEST_REST: Final = 32
 """Refreshes between two tries of a bad version: each try reads the whole of it."""
+_FORGOTTEN: Final = (
+    "the store has no release of it any more; see that it is the right one and is mounted, or deploy again "
+    "(a replica forgets it when it starts again)"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -192,7 +196,7 @@ class Library:
         with self._refreshing:
             self._open.forgive()
             self._away = False
-            before, unreadable = self._served, dict[str, str]()
+            before, found, unreadable = self._served, set[str](), dict[str, str]()
             try:
                 applications: Sequence[str] = self._store.applications()
             except IndexerError as error:
@@ -205,7 +209,12 @@ class Library:
                     self._away |= isinstance(error, StoreUnavailableError)
                     unreadable[application] = in_words(error)
                 else:
+                    if release is not None:
+                        found.add(application)
                     self._switch(application, release)
+            if "" not in unreadable:
+                forgotten = sorted(self._served.keys() - found - unreadable.keys())
+                unreadable |= dict.fromkeys(forgotten, _FORGOTTEN)
             self._let_go(before, readable=not unreadable)
             told = self.served
             changes = [*news_of_store(self._unreadable, unreadable), *news(self._told, told)]

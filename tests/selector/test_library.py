@@ -411,6 +411,31 @@ def test_a_store_that_cannot_be_read_changes_nothing_and_is_told_once() -> None:
         assert not library.unreadable
 
 
+@pytest.mark.parametrize("gone", ["", "bank"], ids=["all of it", "one application"])
+def test_a_store_that_has_forgotten_what_is_served_changes_nothing_and_is_told_once(tmp_path: Path, gone: str) -> None:
+    place = tmp_path / "store"
+    store = DirectoryStore(place)
+    for application in ("bank", "shop"):
+        put(store, {SURFACE: TOOLS}, application=application)
+    library = library_over(store)
+    library.refresh()
+    forgotten = {gone} if gone else {"bank", "shop"}
+    served = {application: library.find(application, SURFACE, None) for application in ("bank", "shop")}
+    home = place / "applications" / gone if gone else place
+    home.rename(tmp_path / "elsewhere")
+    changes = library.refresh()
+    assert {(change.outcome, change.application) for change in changes} == {("unreadable", one) for one in forgotten}
+    assert library.refresh() == ()
+    assert library.unreadable.keys() == forgotten
+    assert library.refreshes == 1
+    assert {one: library.find(one, SURFACE, None) for one in served} == served
+    (tmp_path / "elsewhere").rename(home)
+    assert {(change.outcome, change.application) for change in library.refresh()} == {
+        ("readable", one) for one in forgotten
+    }
+    assert not library.unreadable
+
+
 def test_the_time_of_the_last_refresh_stands_still_while_the_store_cannot_be_read() -> None:
     store, times = _FailingStore(), iter((10.0, 20.0))
     model = HashingEmbedder().manifest.identity
