@@ -2,6 +2,8 @@
 
     names, digests, texts, words, scores of words   made again and compared to the last byte
     vectors                                         all of them, or a sample, made again and compared to 0.001
+    calibration                                     measured again on the vectors that are there, compared to 0.001
+    what it says of the model                       compared with the model
 
 A version that passes ranks as one that was built now would. Not done here: the checks that need no catalog
 (`releases.sound_version`, which comes first).
@@ -16,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.artefact import IndexManifest
+from indexer.calibration import Calibration, Yardstick
 from indexer.contents import Contents, LexicalArrays
 from indexer.document import RECIPE, Document
 from indexer.embedding import SAME, Vectors, embed_lots
@@ -44,13 +47,14 @@ def audit(
     documents: Sequence[Document],
     *,
     embedder: Embedder,
+    yardstick: Yardstick,
     sample: int | None = None,
     progress: Progress = silent,
 ) -> Audit:
     """Makes a surface's version again from its documents, which stand in the order of their names, and compares.
 
-    `sample` is how many vectors are made again, spread over the tools; None is all of them. Raises `BuildError`, and
-    what `models.errors` says the embedder raises.
+    `yardstick` is the embedder's. `sample` is how many vectors are made again, spread over the tools; None is all of
+    them. Raises `BuildError`, and what `models.errors` says the embedder raises.
     """
     identity = embedder.manifest.identity
     made_by = [
@@ -73,6 +77,12 @@ def audit(
     made: dict[str, NDArray[np.float32]] = {}
     embed_lots(asked, embedder=embedder, keep=made.update, progress=progress)
     problems += _vector_problems(contents, documents, rows.tolist(), made)
+    if not _same_calibration(manifest.calibration, yardstick.measure(contents.vectors)):
+        problems.append("its calibration, by which a ranking abstains, is not that of its vectors")
+    model = embedder.manifest
+    told = (manifest.dimension, manifest.model_revision, dict(manifest.model_files))
+    if told != (model.dimension, model.revision, {name: pin.sha256 for name, pin in model.files.items()}):
+        problems.append("what it says of its model's dimension, revision or files is not so")
     return Audit(problems=tuple(problems), vectors=len(rows))
 
 
@@ -94,6 +104,14 @@ def _same_words(lexical: LexicalArrays, documents: Sequence[Document]) -> bool:
     return made.words == lexical.words and all(
         np.array_equal(own, found)
         for own, found in ((made.starts, lexical.starts), (made.rows, lexical.rows), (made.impacts, lexical.impacts))
+    )
+
+
+def _same_calibration(found: Calibration, measured: Calibration) -> bool:
+    pairs = [(getattr(found, name), getattr(measured, name)) for name in Calibration.model_fields]
+    return all(
+        abs(own - other) <= SAME if isinstance(own, float) and isinstance(other, float) else own == other
+        for own, other in pairs
     )
 
 

@@ -11,7 +11,6 @@ Not done here: the work (`deploy.py`), which takes other stores, models and cach
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +31,7 @@ from indexer.progress import Progress, silent
 from indexer.releases import Switching, ignored
 from models.adapters.onnx import OnnxEmbedder, default_embedder, usable_cores
 from models.embedder import Embedder
+from models.threads import working_threads
 
 Location = Path | str
 
@@ -127,5 +127,5 @@ def _rehearsing(embedder: Embedder) -> Iterator[Rehearsal]:
     from indexer.adapters.usual_index import open_artefact  # noqa: PLC0415
     from selector.rehearsal import SelectorRehearsal  # noqa: PLC0415
 
-    with ThreadPoolExecutor(1, thread_name_prefix="rehearse") as executor:
+    with working_threads(1, name="rehearse") as executor:
         yield SelectorRehearsal(open_artefact=open_artefact, embedder=embedder, executor=executor)

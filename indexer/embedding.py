@@ -17,7 +17,7 @@ Not done here: what a text is (`document.py`), how a cache keeps things (`adapte
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
@@ -30,6 +30,7 @@ from indexer.errors import BuildError
 from indexer.ports import VectorCache
 from indexer.progress import Progress, silent
 from models.embedder import Embedder
+from models.threads import working_threads
 
 LOT = 64
 """Texts in one call of the embedder: about a second and a half on one core, which is how long Ctrl-C has to wait. In
@@ -159,32 +160,30 @@ def embed_lots(
     waiting = iter([order[start : start + LOT] for start in range(0, len(order), LOT)])
     under_way: dict[Future[NDArray[np.float32]], list[str]] = {}
     done = 0
-    pool = ThreadPoolExecutor(at_once, thread_name_prefix="lot")
+    with working_threads(at_once, name="lot") as pool:
 
-    def begin() -> None:
-        for lot in islice(waiting, at_once - len(under_way)):
-            under_way[pool.submit(_embedded, embedder, [texts[key] for key in lot])] = lot
+        def begin() -> None:
+            for lot in islice(waiting, at_once - len(under_way)):
+                under_way[pool.submit(_embedded, embedder, [texts[key] for key in lot])] = lot
 
-    try:
-        begin()
-        while under_way:
-            progress("embedding", done, len(order))
-            finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
-            for future in finished:
-                lot = under_way[future]
-                keep(dict(zip(lot, future.result(), strict=True)))
-                del under_way[future]
-                done += len(lot)
+        try:
             begin()
-        if order:
-            progress("embedding", done, len(order))
-    except BaseException:
-        for future, lot in under_way.items():
-            if not future.cancel() and future.exception() is None:
-                keep(dict(zip(lot, future.result(), strict=True)))
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+            while under_way:
+                progress("embedding", done, len(order))
+                finished, _ = wait(under_way, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    lot = under_way[future]
+                    keep(dict(zip(lot, future.result(), strict=True)))
+                    del under_way[future]
+                    done += len(lot)
+                begin()
+            if order:
+                progress("embedding", done, len(order))
+        except BaseException:
+            for future, lot in under_way.items():
+                if not future.cancel() and future.exception() is None:
+                    keep(dict(zip(lot, future.result(), strict=True)))
+            raise
 
 
 def _embedded(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:

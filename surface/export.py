@@ -8,13 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 from surface.catalog import CatalogTool
+from surface.errors import ConfigurationError
+from surface.identity import is_deploy
 from surface.registry import SurfaceRegistry
 
 CATALOG_VERSION = 1
 
 
 def export_catalog(registry: SurfaceRegistry, *, deploy: str | None = None) -> dict[str, Any]:
-    """The catalog file of an application as a JSON object; the same registry always gives the same one."""
+    """The catalog file of an application as a JSON object; the same registry always gives the same one.
+
+    Raises ConfigurationError where `deploy` is what no deploy can be called.
+    """
+    if deploy is not None and not is_deploy(deploy):
+        raise ConfigurationError("deploy: needs 1-128 characters of printable ASCII")
     return {
         "version": CATALOG_VERSION,
         "application": registry.application,

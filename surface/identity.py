@@ -14,6 +14,7 @@ from surface.errors import ConfigurationError
 
 TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+DEPLOY = re.compile(r"[\x20-\x7e]{1,128}")
 RUN_ID = re.compile(r"[\x20-\x7e]{1,256}")
 
 
@@ -25,6 +26,11 @@ def is_tool_name(name: object) -> TypeGuard[str]:
 def is_key(key: object) -> TypeGuard[str]:
     """Whether a surface, an application or a service may have this name."""
     return isinstance(key, str) and KEY.fullmatch(key) is not None
+
+
+def is_deploy(name: object) -> TypeGuard[str]:
+    """Whether a deploy may be called so."""
+    return isinstance(name, str) and DEPLOY.fullmatch(name) is not None
 
 
 def require_key(field: str, key: object) -> str:

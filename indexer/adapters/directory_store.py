@@ -148,7 +148,8 @@ class DirectoryStore:
         """Compare-and-swap of the ledger; raises `ActivationConflictError`, `NotPublishedError`, `StoreError`."""
         home = self._home(release.application)
         if release.id == expected:
-            self._activated(release, expected=expected, at=at, history=history)
+            with told_as_store_errors(home):
+                self._activated(release, expected=expected, at=at, history=history)
             return  # it is active, and to say so needs no right to write
         with told_as_store_errors(home), self._writing(release.application) as staging:
             self._replace(self._activated(release, expected=expected, at=at, history=history), staging)
@@ -156,8 +157,9 @@ class DirectoryStore:
     def prune(self, application: str, *, keep: int, unused_since: datetime) -> Pruning:
         """Deletes what `Ledger.pruned` takes away, and what no ledger names; raises `StoreError`, `ArtefactError`."""
         home = self._home(application)
-        if not home.exists():
-            return empty_ledger(application).pruned(keep=keep, unused_since=unused_since)
+        with told_as_store_errors(home):
+            if not home.exists():
+                return empty_ledger(application).pruned(keep=keep, unused_since=unused_since)
         with told_as_store_errors(home), self._writing(application) as staging:
             pruning = self.ledger(application).pruned(keep=keep, unused_since=unused_since)
             self._replace(pruning.ledger, staging)

@@ -61,8 +61,15 @@ def open_store(
         raise StoreError(
             f"--store: {scheme}:// needs {error.name}, which the extra brings: pip install 'toolsurface[{extra}]'"
         ) from None
-    if there and not path.is_dir():
-        raise StoreError(f"--store: {path} is no directory; deploy makes it, or mend the path")
+    if "\0" in str(path):
+        raise StoreError("--store: the name of a directory holds no zero byte; mend the path")
+    if there:
+        try:
+            is_there = path.is_dir()
+        except OSError as error:
+            raise StoreError(f"--store: {path}: {error.strerror}; mend the path, or the rights on it") from None
+        if not is_there:
+            raise StoreError(f"--store: {path} is no directory; deploy makes it, or mend the path")
     return DirectoryStore(path)
 
 

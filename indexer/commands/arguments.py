@@ -94,6 +94,12 @@ def application_of(arguments: argparse.Namespace, store: ArtefactStore) -> str:
     raise WrongUseError(f"--application: say which; the store serves: {', '.join(found) or 'none'}")
 
 
+def refuse_no_application(asked: str | None) -> None:
+    """Raises WrongUseError where an application is named by what can be none's name; None names none."""
+    if asked is not None and not is_key(asked):
+        raise WrongUseError("--application: needs 1-64 characters of A-Z a-z 0-9 _ . -")
+
+
 def refuse_unsound(looked_at: Sequence[ApplicationHealth]) -> None:
     """Raises CommandFailedError where something is not sound; what it is, the report on standard output has said."""
     unsound = [one.application for one in looked_at if not one.sound]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from indexer.commands.arguments import add_application, add_store, application_of, store_of
+from indexer.commands.arguments import add_application, add_store, application_of, refuse_no_release, store_of
 from indexer.commands.numbers import whole
 from indexer.contents import read_contents
 from indexer.errors import IndexerError
@@ -24,10 +24,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.release is not None:
+        refuse_no_release(arguments.release, option="--release")
     store = store_of(arguments)
     application = application_of(arguments, store)
     ledger = store.ledger(application)
-    release = kept_release(ledger, arguments.release) if arguments.release else ledger.active
+    release = kept_release(ledger, arguments.release) if arguments.release is not None else ledger.active
     if release is None:
         raise CommandFailedError(f"application {application}: has no active release; deploy first")
     surface: str = arguments.surface or (next(iter(release.surfaces)) if len(release.surfaces) == 1 else "")

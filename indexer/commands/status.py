@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from indexer.commands.arguments import add_application, add_store, refuse_unsound, store_of
+from indexer.commands.arguments import add_application, add_store, refuse_no_application, refuse_unsound, store_of
 from indexer.errors import IndexerError
 from indexer.health import health_json, health_lines, healths_of
 from surface.adapters.command_line import DONE, Command, print_json, show
@@ -20,6 +20,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    refuse_no_application(arguments.application)
     store = store_of(arguments)
     applications = healths_of(store, None if arguments.application is None else [arguments.application])
     if arguments.json:

@@ -9,12 +9,14 @@ from typing import Any
 from indexer.adapters.catalog_reader import read_catalog_bytes
 from indexer.adapters.progress import shown_progress
 from indexer.audit import audit
+from indexer.calibration import Yardstick
 from indexer.catalog_file import Catalog, read_catalog
 from indexer.commands.arguments import (
     add_application,
     add_max_tools,
     add_store,
     application_of,
+    refuse_no_application,
     refuse_unsound,
     store_of,
 )
@@ -54,10 +56,13 @@ def _run(arguments: argparse.Namespace) -> int:
         raise WrongUseError("--sample: goes with --catalog")
     if (arguments.model is not None or arguments.model_download) and arguments.catalog is None:
         raise WrongUseError("--model: goes with --catalog; no vector is made again without one")
+    refuse_no_application(arguments.application)
     store = store_of(arguments)
     catalog = _catalog(arguments) if arguments.catalog is not None else None
     applications: list[str] | None
     if catalog is not None:
+        if arguments.application not in (None, catalog.application):
+            raise WrongUseError(f"--application: the catalog is one of {catalog.application}; leave the option out")
         applications = [catalog.application]
     elif arguments.application is not None:
         applications = [application_of(arguments, store)]
@@ -107,10 +112,19 @@ def _compared(
         {"surface": key, "vectors": 0, "problems": ["stands in only one of the catalog and the release"]}
         for key in sorted(catalog.surfaces.keys() ^ active.surfaces.keys())
     ]
+    yardstick = Yardstick(embedder)
     for key in sorted(catalog.surfaces.keys() & active.surfaces.keys()):
         artefact, contents = sound_version(store, active, key)
         documents = documents_of(catalog.surfaces[key].tools)
-        found = audit(artefact.manifest, contents, documents, embedder=embedder, sample=sample, progress=progress)
+        found = audit(
+            artefact.manifest,
+            contents,
+            documents,
+            embedder=embedder,
+            yardstick=yardstick,
+            sample=sample,
+            progress=progress,
+        )
         compared.append({"surface": key, "vectors": found.vectors, "problems": list(found.problems)})
     return compared
 

@@ -6,7 +6,13 @@ import argparse
 import time
 from collections.abc import Iterator
 
-from indexer.commands.arguments import add_application, add_store, refuse_no_release, store_of
+from indexer.commands.arguments import (
+    add_application,
+    add_store,
+    refuse_no_application,
+    refuse_no_release,
+    store_of,
+)
 from indexer.commands.numbers import number
 from indexer.errors import IndexerError
 from indexer.ledger import Activation
@@ -40,6 +46,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.until is not None:
         refuse_no_release(arguments.until, option="--until")
+    refuse_no_application(arguments.application)
     store = store_of(arguments)
     for application, line in _activations(store, arguments.application, timeout_s=arguments.timeout):
         if arguments.json:

@@ -32,7 +32,7 @@ from indexer.progress import Progress, silent
 from surface.canonical import canonical_bytes
 from surface.catalog_rules import entry_faults, shown
 from surface.errors import CatalogError, Fault
-from surface.identity import is_key, is_tool_name
+from surface.identity import is_deploy, is_key, is_tool_name
 
 SchemaCheck = Callable[[Mapping[str, Any]], str | None]
 """What is wrong with an input schema as JSON Schema draft 2020-12, in one sentence; None where it compiles."""
@@ -97,10 +97,14 @@ def import_catalog(
         surfaces[key] = importer.surface(key)
     progress("checking", len(keys), len(keys))
     faults = [*key_faults(application=named, surfaces=surfaces), *importer.always_on_faults]
+    if deploy is not None and not is_deploy(deploy):
+        faults.append(Fault(where="deploy", problem="needs 1-128 characters of printable ASCII"))
     if faults:
         raise CatalogError(faults)
     only = brought[0].deploy if len(brought) == 1 else None
-    catalog = Catalog(application=named, deploy=deploy or only or content_name(surfaces), surfaces=surfaces)
+    if deploy is None:
+        deploy = only if only is not None else content_name(surfaces)
+    catalog = Catalog(application=named, deploy=deploy, surfaces=surfaces)
     return Imported(
         catalog=catalog,
         files=importer.files(),

@@ -19,7 +19,7 @@ def chosen_embedder(model: str | None, *, threads: int | None, download: bool = 
     Raises `ModelError`, naming what was asked for and the fix.
     """
     # No name is what a variable gives that is not set, and not the folder that this runs in.
-    local = model is None or model in packaged_models() or (model != "" and Path(model).is_dir())
+    local = model is None or model in packaged_models() or _is_folder(model)
     if download and local:
         raise ModelLoadError("--model-download: needs --model ORG/NAME@COMMIT; leave it out for what is on this disk")
     if model is None:
@@ -40,6 +40,13 @@ def chosen_embedder(model: str | None, *, threads: int | None, download: bool = 
         raise extra_needed(model, lacking, found=taken_for)
     found = find_on_disk(wanted, download=download)
     return _from_folder(model, found.folder, threads=threads, name=found.name, revision=found.revision)
+
+
+def _is_folder(model: str) -> bool:
+    try:
+        return model != "" and Path(model).is_dir()
+    except OSError as error:
+        raise ModelLoadError(f"--model {model}: cannot be looked at ({error.strerror})") from error
 
 
 def _from_folder(asked: str, folder: Path, *, threads: int | None, **known: str) -> Embedder:

@@ -17,7 +17,6 @@ Not here: downloading, queueing, caching of vectors.
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
 from typing import Any, Final
 
@@ -32,6 +31,7 @@ from models.embedder import Vectors
 from models.errors import EmbeddingError, ModelLoadError
 from models.manifest import ModelManifest, VerifiedModel
 from models.texts import embeddable_texts
+from models.threads import working_threads
 
 __all__ = ["OnnxEmbedder", "default_embedder", "load_embedder", "usable_cores"]
 
@@ -118,7 +118,7 @@ class OnnxEmbedder:
         else:
             # Made for this call: starting threads costs microseconds beside the runs, and leaves
             # nothing to close.
-            with ThreadPoolExecutor(workers, thread_name_prefix="embed") as pool:
+            with working_threads(workers, name="embed") as pool:
                 for _ in pool.map(run, batches):
                     pass
         return vectors

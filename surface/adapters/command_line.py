@@ -22,10 +22,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, NoReturn
 
 from surface._version import __version__
-from surface.adapters.termination import HungUpError, TerminatedError, interrupted_later, restored
+from surface.adapters.termination import (
+    HungUpError,
+    TerminatedError,
+    ignored_from_now_on,
+    interrupted_later,
+    restored,
+)
 
 GROUP = "toolsurface.commands"
 DONE, FAILED, WRONG_USE, HUNG_UP, INTERRUPTED, TERMINATED = 0, 1, 2, 129, 130, 143
@@ -167,11 +174,17 @@ def _main(arguments: list[str]) -> int:
 
 @contextmanager
 def _own_process() -> Iterator[None]:
-    """Whatever the environment says of them, the outputs show what they cannot encode in other characters."""
+    """Whatever the environment says of them, the outputs show what they cannot encode in other characters.
+
+    After the block the exit code stands: who presses Ctrl-C again while threads end changes it no more.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    yield
+    try:
+        yield
+    finally:
+        ignored_from_now_on()
 
 
 def _run(commands: dict[str, Command], prog: str, argv: Sequence[str], missing: dict[str, str] | None = None) -> int:
@@ -217,6 +230,12 @@ def _ended(command: Command, chosen: argparse.Namespace, prog: str) -> int:
     except expected as error:
         say(f"{prog}: {error}")
         return next((code for kind, code in command.exit_codes.items() if isinstance(error, kind)), FAILED)
+    except OutputError:
+        raise
+    except OSError as error:  # a path that the system refuses to look at, say: it is not a program's fault
+        place = f"{error.filename}: " if isinstance(error.filename, str | Path) else ""
+        say(f"{prog}: {place}{error.strerror or type(error).__name__}")
+        return FAILED
     except KeyboardInterrupt as error:
         say(f"{prog}: interrupted")
         return next((code for kind, code in _BY_SIGNAL.items() if isinstance(error, kind)), INTERRUPTED)

@@ -40,7 +40,9 @@ def write_whole(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file():  # before it is resolved: a pipe in /dev/fd has no other path
         path.write_bytes(data)
         return
-    path = path.resolve()
+    path = Path(os.path.realpath(path))  # `resolve` raises another error where links go round in a circle
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     descriptor, beside = tempfile.mkstemp(dir=path.parent, prefix=".toolsurface-")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -74,6 +74,14 @@ class EndingSignals:
             raise _ENDING[number][1]
 
 
+def ignored_from_now_on() -> None:
+    """None of the signals does anything any more, but for what somebody else handles: the process is about to end."""
+    if threading.current_thread() is threading.main_thread():
+        for one, (usual, _) in _ENDING.items():
+            if signal.getsignal(one) is usual:
+                signal.signal(one, signal.SIG_IGN)
+
+
 @contextmanager
 def restored() -> Iterator[None]:
     """At the end of the block SIGINT, SIGTERM and SIGHUP are handled as at its beginning."""

@@ -19,11 +19,14 @@ from typing import Any
 import pytest
 
 from indexer.adapters.directory_store import DirectoryStore
+from indexer.adapters.opening import open_store
 from indexer.artefact import Artefact
 from indexer.deploy import deploy
 from indexer.errors import ActivationConflictError, ArtefactError, NotPublishedError, StoreError
 from indexer.ledger import Ledger
 from indexer.release import Release
+from models.adapters.choice import chosen_embedder
+from models.errors import ModelError
 from models.hashing import HashingEmbedder
 from tests.contracts.artefact_store_contract import damages
 from tests.faults.deployers import NEW, OLD, deployed, in_a_process, seen
@@ -138,6 +141,43 @@ def test_a_folder_that_cannot_be_written_is_found_before_anything_is_embedded(fo
         path.chmod(0o755 if path.is_dir() else 0o644)
     deployed(folder, NEW)
     assert seen(folder) == NEW_SEEN
+
+
+def test_a_folder_that_cannot_be_searched_is_one_store_error_whatever_is_asked(folder: Path) -> None:
+    release = store_of(folder).active("app")
+    assert release is not None
+    artefact = store_of(folder).load("app", "keeper", release.surfaces["keeper"].version)
+
+    def powerless() -> None:
+        if os.geteuid() == 0:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+        store = store_of(folder)
+        for ask in (
+            store.applications,
+            store.without_ledger,
+            lambda: store.active("app"),
+            lambda: store.prepare("app", size=1),
+            lambda: store.publish(artefact, at=NOW),
+            lambda: store.load("app", "keeper", artefact.version),
+            lambda: store.activate(release, expected=release.id, at=NOW),
+            lambda: store.activate(release, expected=None, at=NOW),
+            lambda: store.prune("app", keep=1, unused_since=NOW),
+        ):
+            with pytest.raises(StoreError, match="give this user the right"):
+                ask()
+        with pytest.raises(StoreError, match=r"--store: .*: Permission denied; mend the path, or the rights on it"):
+            open_store(str(folder / "store"), there=True)
+        with pytest.raises(ModelError, match=r"--model .*: cannot be looked at"):
+            chosen_embedder(str(folder / "store"), threads=1)
+
+    folder.chmod(0o600)
+    try:
+        assert in_a_process(powerless) == 0
+    finally:
+        folder.chmod(0o700)
+    assert seen(folder) == OLD_SEEN
 
 
 def test_a_damaged_byte_in_any_file_of_the_store_is_found_and_a_deploy_puts_it_right(folder: Path) -> None:

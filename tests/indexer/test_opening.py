@@ -148,3 +148,11 @@ def test_a_server_that_is_not_there_is_one_line_without_the_password(capsys: pyt
         assert "cannot be reached now" in said.err
         assert SECRET not in said.err + said.out
         assert said.err.count("\n") == 1
+
+
+def test_a_directory_that_the_system_refuses_to_look_at_is_one_sentence() -> None:
+    with pytest.raises(StoreError, match=r"--store: a+: File name too long; mend the path, or the rights on it"):
+        open_store("a" * 300, there=True)
+    for location in ("file:///srv/a%00b", "/srv/a\0b"):
+        with pytest.raises(StoreError, match="--store: the name of a directory holds no zero byte"):
+            open_store(location)

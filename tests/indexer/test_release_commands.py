@@ -11,13 +11,14 @@ import pytest
 
 from indexer.__main__ import COMMANDS
 from indexer.adapters.directory_store import DirectoryStore
+from indexer.artefact import Artefact, IndexManifest
 from indexer.commands import verify as verify_command
 from indexer.deploying import deploy_catalog
 from indexer.errors import BuildError
 from indexer.report import failure_json
 from models.adapters.local_files import read_packaged_model
 from surface.adapters.command_line import run
-from tests.indexer.samples import EMBEDDER, catalog_json, tool_json
+from tests.indexer.samples import EMBEDDER, NOW, catalog_json, tool_json
 
 QUERY = "zebra crossing 7731"
 TOOLS = {"create_issue": "Creates an issue.", "list_files": "Lists files.", "send_mail": "Sends a letter by mail."}
@@ -32,13 +33,13 @@ class Line:
     """The command line over one store."""
 
     def __init__(self, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._place = place
+        self.place = place
         self._capsys = capsys
         self.err = ""
 
     def __call__(self, *argv: str | Path, code: int = 0) -> str:
         """What a command prints, which ends with this code."""
-        arguments = [str(argument) for argument in (*argv, "--store", self._place)]
+        arguments = [str(argument) for argument in (*argv, "--store", self.place)]
         assert run(COMMANDS, "toolsurface", arguments) == code
         told = self._capsys.readouterr()
         self.err = told.err
@@ -110,11 +111,27 @@ def test_any_kept_release_can_be_activated_by_the_beginning_of_its_id(line: Line
 
 
 @pytest.mark.parametrize("asked", ["", "0123", "nonsense", "0" * 33])
-def test_what_can_be_no_release_is_wrong_use_of_either_command(line: Line, releases: list[str], asked: str) -> None:
-    for argv in (("activate", asked), ("watch", "--timeout", "0", "--until", asked)):
+def test_what_can_be_no_release_is_wrong_use_of_any_command(line: Line, releases: list[str], asked: str) -> None:
+    for argv in (
+        ("activate", asked),
+        ("watch", "--timeout", "0", "--until", asked),
+        ("inspect", "--release", asked),
+    ):
         line(*argv, code=2)
         assert "needs the id of a release, 32 hexadecimal digits as status lists them, or its first 6" in line.err
     assert active(line) == releases[2]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["status", "watch", "verify", "prune", "rollback", "activate 000000", "inspect"],
+)
+def test_what_can_be_no_application_is_wrong_use_of_any_command(line: Line, three: Path, command: str) -> None:
+    shutil.copytree(three, line.place)
+    argv = command.split()
+    for asked in ("", "a/b", "a" * 65):
+        line(*argv, "--application", asked, code=2)
+        assert line.err.startswith(f"toolsurface {argv[0]}: --application: ")
 
 
 @pytest.mark.parametrize("asked", ["0" * 32, "0" * 6])
@@ -233,6 +250,42 @@ def test_verify_makes_the_active_release_again_from_its_catalog(
     said = line("verify", "--catalog", catalogs[1], code=1)
     assert "tools that the catalog does not have: send_mail" in said
     line("verify", "--sample", "2", code=2)
+
+
+def test_verify_holds_a_catalog_against_no_other_application(line: Line, place: Path, catalogs: list[Path]) -> None:
+    deploy_catalog(catalogs[0], store=place, embedder=EMBEDDER, remember=False)
+    told = _told(line, "--catalog", catalogs[0], "--application", "other", code=2)
+    assert told == "toolsurface verify: --application: the catalog is one of app; leave the option out\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"calibration": {"low": 0.999}}, "its calibration, by which a ranking abstains, is not that of its vectors"),
+        ({"model_revision": "another"}, "what it says of its model's dimension, revision or files is not so"),
+        ({"model_files": {"model.onnx": "0" * 64}}, "what it says of its model's dimension, revision or files"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_manifest_that_was_made_by_hand_is_not_what_the_catalog_makes(
+    line: Line, place: Path, catalogs: list[Path], monkeypatch: pytest.MonkeyPatch, changed: Any, told: str
+) -> None:
+    monkeypatch.setattr(verify_command, "chosen_embedder", lambda *_, **__: EMBEDDER)
+    deploy_catalog(catalogs[2], store=place, embedder=EMBEDDER, remember=False)
+    store = DirectoryStore(place)
+    release = store.active("app")
+    assert release is not None
+    ((key, made),) = release.surfaces.items()
+    artefact = store.load("app", key, made.version)
+    plain = artefact.manifest.to_plain() | changed
+    plain["calibration"] = artefact.manifest.calibration.model_dump() | changed.get("calibration", {})
+    by_hand = Artefact(manifest=IndexManifest.model_validate(plain), files=artefact.files)
+    store.publish(by_hand, at=NOW)
+    surfaces = {key: made.model_copy(update={"version": by_hand.version})}
+    store.activate(release.model_copy(update={"surfaces": surfaces}), expected=release.id, at=NOW)
+    line("status")
+    (compared,) = line.json("verify", "--catalog", catalogs[2], code=1)["compared"]
+    assert [problem.startswith(told) for problem in compared["problems"]] == [True]
 
 
 def test_verify_makes_vectors_again_with_the_model_it_is_told(

@@ -61,6 +61,13 @@ def test_an_expected_end_is_one_line_on_standard_error(
     assert told.err == f"prog work: {'interrupted' if code == 130 else 'no room left'}\n"
 
 
+def test_what_the_system_refuses_is_one_line_with_its_path(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code(command_that(lambda arguments: Path("a" * 300).exists())) == 1
+    assert capsys.readouterr().err == f"prog work: {'a' * 300}: File name too long\n"
+    assert exit_code(command_that(raising(ConnectionResetError()))) == 1
+    assert capsys.readouterr().err == "prog work: ConnectionResetError\n"
+
+
 def test_an_unexpected_error_is_not_hidden() -> None:
     with pytest.raises(LookupError):
         exit_code(command_that(raising(LookupError("a bug"))))
@@ -170,6 +177,18 @@ def test_a_command_that_is_interrupted_while_a_library_is_imported_ends_with_130
         [sys.executable, "-c", code, "deploy", "catalog.json"], capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "toolsurface: interrupted\n")
+
+
+def test_the_exit_code_of_a_process_of_its_own_stands_whatever_comes_while_it_ends() -> None:
+    code = (
+        "import atexit, signal, sys\n"
+        "from surface.adapters.command_line import main\n"
+        "atexit.register(signal.raise_signal, signal.SIGINT)\n"  # as while the interpreter waits for threads
+        "atexit.register(signal.raise_signal, signal.SIGTERM)\n"
+        "sys.exit(main())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_part_is_run_as_a_module_too(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from indexer.catalog_file import read_catalog
 from surface.canonical import canonical_json
+from surface.errors import ConfigurationError
 from surface.export import export_catalog
 from surface.identity import catalog_digest, tool_digest
 from surface.registry import Surface, SurfaceRegistry, build_registry
@@ -28,6 +29,13 @@ READER = Surface(
     always_on=["weather"],
 )
 REGISTRY = registry_of(Surface(key="writer", tools=make_tools("one")), READER)
+
+
+@pytest.mark.parametrize("name", ["", "größe", "a\nb", "d" * 129])
+def test_a_deploy_is_called_what_a_deploy_takes(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="deploy: needs 1-128 characters of printable ASCII"):
+        export_catalog(REGISTRY, deploy=name)
+    assert export_catalog(REGISTRY, deploy="d" * 128)["deploy"] == "d" * 128
 
 
 def test_an_export_holds_every_surface_with_its_tools_in_canonical_order() -> None:

@@ -48,6 +48,36 @@ def test_files_become_a_catalog_that_deploys(mcp: Path, tmp_path: Path, capsys: 
     assert toolsurface("deploy", out, "--store", tmp_path / "store") == 0
 
 
+@pytest.mark.parametrize("name", ["", "größe", "d" * 129])
+def test_a_deploy_that_cannot_be_called_so_is_one_fault(
+    mcp: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    out = tmp_path / "catalog.json"
+    assert toolsurface("import", mcp, *NAMED, "-o", out, "--deploy", name) == 1
+    assert "  - deploy: needs 1-128 characters of printable ASCII" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_an_output_that_the_system_cannot_name_is_one_line(
+    mcp: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    circle = tmp_path / "circle"
+    circle.symlink_to("circle")
+    for out, told in (
+        (tmp_path / ("a" * 300), "File name too long"),
+        (circle, "Too many levels of symbolic links"),
+    ):
+        assert toolsurface("import", mcp, *NAMED, "-o", out) == 1
+        said = capsys.readouterr().err
+        assert said.startswith("toolsurface import: ")
+        assert told in said
+        assert said.count("\n") == 1
+    assert circle.is_symlink()
+    long = "x=" + "a" * 300
+    assert toolsurface("import", long, *NAMED, "-o", tmp_path / "out.json") == 1
+    assert "File name too long" in capsys.readouterr().err
+
+
 def test_the_same_import_writes_the_same_bytes(mcp: Path, tmp_path: Path) -> None:
     outs = [tmp_path / name for name in ("a.json", "b.json")]
     for out in outs:
