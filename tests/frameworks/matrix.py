@@ -104,6 +104,7 @@ TABLE = (
             "tests/frameworks/test_langchain_gate.py",
             "tests/frameworks/test_langchain_injected.py",
             "tests/frameworks/test_langchain_inputs.py",
+            "tests/frameworks/test_langchain_jumps.py",
             "tests/frameworks/test_langchain_messages.py",
             "tests/frameworks/test_langchain_reviews.py",
             "tests/frameworks/test_langchain_steps.py",

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from surface import ConfigurationError, Surface, TranscriptError, create_deferred_agent_tool_surface
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.langchain import DeferredTools, langchain_tool
-from surface.input_model import InputRejectedError
+from surface.input_model import AMBIGUOUS_DEPTH, InputRejectedError
 from tests.frameworks.langchain_agents import agent_of, answers, call, controller_of, last
 from tests.frameworks.langchain_harness import ScriptedChatModel
 
@@ -168,3 +168,29 @@ async def test_a_turn_whose_calls_nothing_tells_apart_ends_its_run_and_not_the_t
         await agent.move({"messages": [HumanMessage("Pay."), wrong]}, how)
     assert last(await agent.ask([[call("pay", euros=2)], "Done."], how)).text == "paid 2"
     assert ran == [2]
+
+
+def test_arguments_that_nest_deep_are_not_tried_again_by_the_tools_own_model() -> None:
+    tried: list[str] = []
+
+    class Filter(BaseModel):
+        inner: list[Any] | int
+
+        @model_validator(mode="before")
+        @classmethod
+        def _noted(cls, value: Any) -> Any:
+            tried.append("whole")
+            return value
+
+    def find(inner: Any) -> str:
+        """Finds."""
+        return "found"
+
+    judged = langchain_tool(StructuredTool.from_function(find, args_schema=Filter)).input
+    nested: Any = "wrong"
+    for depth in range(1, 2 * AMBIGUOUS_DEPTH):
+        nested = {"deeper": nested}
+        tried.clear()
+        with pytest.raises(InputRejectedError):
+            judged.validate({"inner": nested})
+        assert bool(tried) == (depth <= AMBIGUOUS_DEPTH), depth
