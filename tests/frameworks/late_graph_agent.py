@@ -48,6 +48,8 @@ class LateLife:
     """How many sub-agents pay at once; 0 has the agent itself pay."""
     never: bool = False
     """Whether the checkpoint that holds a turn of the model is not stored in this life; else each is stored late."""
+    outermost: bool = False
+    """Whether the checkpoints of the outermost graph alone are stored late, as where its state is the largest."""
     holds: Sequence[str] = ()
 
     def to_json(self) -> str:
@@ -58,28 +60,30 @@ class LateLife:
 class LateSaver(SqliteSaver):
     """Takes its time over checkpoints, not over what is pending on them."""
 
-    never: ClassVar[bool] = False
+    life: ClassVar[LateLife]
 
     def put(self, config: Any, checkpoint: Any, *others: Any) -> Any:
-        time.sleep(_lateness(checkpoint, never=self.never))
+        time.sleep(_lateness(self.life, config, checkpoint))
         return super().put(config, checkpoint, *others)
 
 
 class LateAsyncSaver(AsyncSqliteSaver):
     """The same, for async graphs."""
 
-    never: ClassVar[bool] = False
+    life: ClassVar[LateLife]
 
     async def aput(self, config: Any, checkpoint: Any, *others: Any) -> Any:
-        await asyncio.sleep(_lateness(checkpoint, never=self.never))
+        await asyncio.sleep(_lateness(self.life, config, checkpoint))
         return await super().aput(config, checkpoint, *others)
 
 
-def _lateness(checkpoint: Any, *, never: bool) -> float:
+def _lateness(life: LateLife, config: Any, checkpoint: Any) -> float:
     """Seconds until a checkpoint is stored."""
+    if life.outermost and config["configurable"]["checkpoint_ns"]:
+        return 0
     messages = checkpoint["channel_values"].get("messages") or [None]
     turn = isinstance(messages[-1], AIMessage) and bool(messages[-1].tool_calls)
-    return LATE if not never else 2 * PATIENCE if turn else 0
+    return LATE if not life.never else 2 * PATIENCE if turn else 0
 
 
 class Repeats(ScriptedChatModel):
@@ -125,7 +129,7 @@ def graph_of(life: LateLife, folder: Path, saver: Any) -> Any:
 
 async def main(folder: Path, life: LateLife) -> None:
     """Lives one life."""
-    LateSaver.never = LateAsyncSaver.never = life.never
+    LateSaver.life = LateAsyncSaver.life = life
     path = str(folder / "graph.db")
     given = {"messages": [HumanMessage("Pay.")]} if life.begins else None
     with ExitStack() as stack:

@@ -43,6 +43,18 @@ def test_killed_inside_a_tool_whose_turn_is_known_to_the_checkpoint_before_it_al
     _goes_on(life, ["main"], tmp_path)
 
 
+@pytest.mark.rule("MNT-9")
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+def test_killed_inside_a_tool_of_a_sub_agent_whose_caller_alone_is_stored_late_it_does_not_run_again(
+    *, sync: bool, tmp_path: Path
+) -> None:
+    life = LateLife(begins=True, sync=sync, helpers=1, outermost=True, holds=["inside:helper-0"])
+    log, program = tmp_path / "stderr", ["tests.frameworks.late_graph_agent", str(tmp_path)]
+    _, ended = said_by([*program, life.to_json()], log=log, until=life.holds)
+    assert ended == -signal.SIGKILL, log.read_text()
+    _goes_on(life, ["helper-0"], tmp_path)
+
+
 def _goes_on(life: LateLife, whom: list[str], folder: Path) -> None:
     """Another process takes up what one has left that paid for these, and pays for none of them."""
     later, log = replace(life, begins=False, never=False, holds=()), folder / "stderr"
