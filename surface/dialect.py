@@ -15,6 +15,7 @@ from surface.catalog import Catalog, ManifestEntry
 from surface.catalog_rules import shown
 from surface.content import PartKind
 from surface.errors import DialectError
+from surface.provider_inputs import InputRules
 from surface.transcript import Transcript
 
 
@@ -29,6 +30,11 @@ class Dialect(Protocol):
     @property
     def tool_name(self) -> re.Pattern[str]:
         """What a tool's name must match in full."""
+        ...
+
+    @property
+    def inputs(self) -> InputRules:
+        """What the top of a tool's input schema may hold."""
         ...
 
     @property
@@ -50,8 +56,9 @@ class Dialect(Protocol):
 
 
 def require_carried(dialect: Dialect, *catalogs: Catalog, search_tool: str | None = None) -> None:
-    """Raises DialectError listing every tool whose name (CAT-7), content kind (MNT-6) or framework does not fit."""
+    """Raises DialectError listing every tool whose name, input (CAT-7), parts (MNT-6) or framework do not fit."""
     tools = {name: made.tool for catalog in catalogs for name, made in catalog.tools.items()}
+    schemas = {name: made.entry.input_schema for catalog in catalogs for name, made in catalog.tools.items()}
     names = sorted({*tools, *(() if search_tool is None else (search_tool,))})
     problems = [
         f"{shown(name)}: the name must match {dialect.tool_name.pattern}"
@@ -59,6 +66,7 @@ def require_carried(dialect: Dialect, *catalogs: Catalog, search_tool: str | Non
         if dialect.tool_name.fullmatch(name) is None
     ]
     for name in sorted(tools):
+        problems += [f"{shown(name)}: {problem}" for problem in dialect.inputs.problems(schemas[name])]
         presenter = tools[name].presenter
         kinds = presenter.kinds if presenter else frozenset()
         framework = tools[name].framework

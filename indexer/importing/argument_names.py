@@ -25,22 +25,17 @@ from indexer.importing.renaming import Renamed
 from surface.canonical import digest
 from surface.catalog_rules import shown
 from surface.identity import is_key
+from surface.provider_inputs import EVERY_PROVIDER
 
 _LONGEST = 64
 _DIGITS = 8
 _OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
-def not_carried(schema: Mapping[str, Any]) -> list[str]:
-    """The names of a tool's arguments that not every provider carries."""
-    properties = schema.get("properties")
-    return [name for name in properties if not is_key(name)] if isinstance(properties, Mapping) else []
-
-
 def rename_arguments(tool: Candidate) -> tuple[Candidate, list[Renamed]]:
     """The tool with other names for its arguments that need them and may have them; and which ones those are."""
     ways = (tool.annotations or {}).get("arguments")
-    wrong = not_carried(tool.input_schema)
+    wrong = EVERY_PROVIDER.refused_names(tool.input_schema)
     if tool.fixed or not wrong or not isinstance(ways, dict) or not ways.keys() >= set(wrong):
         return tool, []
     new = _names(wrong, others=tool.input_schema["properties"].keys() - set(wrong))

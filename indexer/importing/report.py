@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from indexer.catalog_file import Catalog, CatalogTool
-from indexer.importing.argument_names import not_carried
 from indexer.importing.importing import Imported
 from surface.canonical import canonical_bytes
 from surface.catalog_rules import shown
 from surface.limits import Limits
+from surface.provider_inputs import EVERY_PROVIDER
 
 SHOWN = 20
 """Renamed or refused tools that a person is shown; --json lists all."""
@@ -55,20 +56,33 @@ def notes(catalog: Catalog) -> list[str]:
     if silent:
         said.append(f"{_tools(silent)} without a description: ranking has only the name and the parameters")
     if heavy:
-        named = ", ".join(sorted(heavy)[:3]) + (" …" if len(heavy) > 3 else "")
+        named = _first(sorted(heavy))
         said.append(f"{_tools(len(heavy))} over the default max_schema_bytes, never selectable under it: {named}")
     odd = [
         f"{tool.name} ({', '.join(map(shown, wrong[:3]))})"
         for tool in tools
-        if (wrong := not_carried(tool.input_schema))
+        if (wrong := EVERY_PROVIDER.refused_names(tool.input_schema))
     ]
     if odd:
-        named = ", ".join(odd[:3]) + (" …" if len(odd) > 3 else "")
         said.append(
             f"{_tools(len(odd))} with arguments whose names Anthropic's API refuses, and the whole request with them "
-            f"(it takes 1-64 of A-Za-z0-9_.-): {named}; --rename gives those of OpenAPI operations others"
+            f"(it takes 1-64 of A-Za-z0-9_.-): {_first(odd)}; --rename gives those of OpenAPI operations others"
+        )
+    whole = [
+        f"{tool.name} ({', '.join(keywords)})"
+        for tool in tools
+        if (keywords := EVERY_PROVIDER.refused_keywords(tool.input_schema))
+    ]
+    if whole:
+        said.append(
+            f"{_tools(len(whole))} with keywords at the top of the input schema that OpenAI's or Anthropic's API "
+            f"refuses, and the whole request with them: {_first(whole)}"
         )
     return said
+
+
+def _first(named: Sequence[str]) -> str:
+    return ", ".join(named[:3]) + (" …" if len(named) > 3 else "")
 
 
 def catalog_json(catalog: Catalog) -> dict[str, Any]:

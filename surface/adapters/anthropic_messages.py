@@ -24,6 +24,7 @@ from surface.canonical import canonical_json
 from surface.catalog import ManifestEntry
 from surface.content import Audio, File, Image, Part, PartKind
 from surface.errors import TranscriptError
+from surface.provider_inputs import ANTHROPIC
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -36,6 +37,7 @@ class AnthropicMessages:
 
     name = "anthropic-messages"
     tool_name = re.compile(r"[A-Za-z0-9_-]{1,128}")
+    inputs = ANTHROPIC
     carries = frozenset({PartKind.TEXT, PartKind.JSON, PartKind.IMAGE, PartKind.FILE, PartKind.RESOURCE_LINK})
     """Files as document blocks; a resource link as the JSON of its fields. There is no block for audio."""
 

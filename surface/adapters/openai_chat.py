@@ -21,6 +21,7 @@ from surface.catalog import ManifestEntry
 from surface.content import PartKind
 from surface.errors import TranscriptError
 from surface.failure import reads_as_failure
+from surface.provider_inputs import OPENAI
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -32,6 +33,7 @@ class OpenAIChat:
 
     name = "openai-chat"
     tool_name = re.compile(r"[A-Za-z0-9_-]{1,64}")
+    inputs = OPENAI
     carries = frozenset({PartKind.TEXT, PartKind.JSON, PartKind.RESOURCE_LINK})
 
     def read(self, messages: Sequence[Any]) -> Transcript:

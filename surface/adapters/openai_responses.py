@@ -26,6 +26,7 @@ from surface.content import File, Image, Part, PartKind
 from surface.errors import TranscriptError
 from surface.failure import reads_as_failure
 from surface.prepared_step import PreparedStep
+from surface.provider_inputs import OPENAI
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -49,6 +50,7 @@ class OpenAIResponses:
 
     name = "openai-responses"
     tool_name = re.compile(r"[A-Za-z0-9_-]{1,64}")
+    inputs = OPENAI
     carries = frozenset({PartKind.TEXT, PartKind.JSON, PartKind.IMAGE, PartKind.FILE, PartKind.RESOURCE_LINK})
     """Images and files as data URLs; there is no form for audio in a function's output."""
 

@@ -16,6 +16,7 @@ from surface.canonical import canonical_json
 from surface.catalog import ManifestEntry
 from surface.content import Json, PartKind, Text
 from surface.errors import TranscriptError
+from surface.provider_inputs import ANY_INPUT
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
 
@@ -39,6 +40,7 @@ class NeutralDialect:
 
     name = "neutral"
     tool_name = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+    inputs = ANY_INPUT
     carries = frozenset(PartKind)
 
     def read(self, messages: Sequence[Any]) -> Transcript:

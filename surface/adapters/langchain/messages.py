@@ -26,6 +26,7 @@ from surface.canonical import canonical_json
 from surface.catalog import ManifestEntry
 from surface.content import Audio, File, Image, Part, PartKind
 from surface.errors import TranscriptError
+from surface.provider_inputs import ANY_INPUT
 from surface.transcript import UNPARSABLE, Call, Transcript, TranscriptBuilder
 
 RECEIPT = "toolsurface_receipt"
@@ -51,6 +52,7 @@ class LangChainMessages:
 
     name = "langchain"
     carries = frozenset(PartKind)
+    inputs = ANY_INPUT
     tool_name: re.Pattern[str] = field(default=re.compile(r"[A-Za-z0-9_-]{1,64}"))
     """What every provider behind LangChain can carry; give your own provider's pattern where it carries more."""
 

@@ -22,6 +22,7 @@ from surface.catalog import ManifestEntry
 from surface.content import Audio, File, Image, Json, Part, PartKind, Text
 from surface.errors import TranscriptError
 from surface.failure import reads_as_failure
+from surface.provider_inputs import ANY_INPUT
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
 HIDDEN = "toolsurface.receipt"
@@ -36,6 +37,7 @@ class PydanticAIMessages:
     name = "pydantic-ai"
     tool_name = re.compile(r"[A-Za-z0-9_-]{1,64}")
     """What every provider behind pydantic-ai takes."""
+    inputs = ANY_INPUT
     carries = frozenset(PartKind)
     """Files of every kind as `BinaryContent`, inline in the tool return; a resource link as the JSON of its fields."""
 

@@ -28,6 +28,7 @@ class RunMessages:
 
     name = PYDANTIC_AI.name
     tool_name = PYDANTIC_AI.tool_name
+    inputs = PYDANTIC_AI.inputs
     carries = PYDANTIC_AI.carries
 
     def __init__(self) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from indexer.catalog_file import CatalogTool
 from indexer.importing import Imported
-from indexer.importing.argument_names import not_carried
 from indexer.importing.report import import_json, import_lines
+from surface.provider_inputs import EVERY_PROVIDER
 from tests.indexer.importing.samples import body, imported, mcp_tool, openapi, operation, parameter
 from tests.indexer.samples import catalog_json
 
@@ -44,6 +44,18 @@ def test_an_argument_keeps_its_name_and_the_report_says_who_refuses_it() -> None
     assert "plain.name-1" not in note
     assert note.endswith("; --rename gives those of OpenAPI operations others")
     assert f"note: {note}" in import_lines(read, written=None)
+
+
+def test_the_report_names_tools_whose_schema_a_provider_refuses_for_its_top() -> None:
+    either = {"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}]}}, "oneOf": [{"required": ["a"]}]}
+    read = imported([mcp_tool("either", inputSchema=either), mcp_tool("fine")])
+    taken = {tool.name: tool.input_schema for tool in read.catalog.surfaces["clerk"].tools}
+    assert taken["either"] == either
+    (note,) = notes(read)
+    assert note.startswith(
+        "1 tool with keywords at the top of the input schema that OpenAI's or Anthropic's API refuses"
+    )
+    assert note.endswith(": either (oneOf)")
 
 
 def test_renamed_arguments_say_what_they_are_in_the_request() -> None:
@@ -111,7 +123,7 @@ def test_what_nobody_could_map_back_is_never_renamed() -> None:
 def test_whatever_they_are_called_every_argument_is_carried_and_keeps_its_way(names: list[str]) -> None:
     tool = only(imported(api(*map(parameter, names)), rename_tools=True))
     assert tool.annotations is not None
-    assert not_carried(tool.input_schema) == []
+    assert EVERY_PROVIDER.refused_names(tool.input_schema) == []
     assert all(CARRIED.fullmatch(name) for name in tool.input_schema["properties"])
     assert [way["name"] for way in tool.annotations["arguments"].values()] == names
     assert tool.annotations["arguments"].keys() == tool.input_schema["properties"].keys()
