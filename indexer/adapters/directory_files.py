@@ -68,7 +68,7 @@ def read(path: Path, *, ceiling: int, remedy: str) -> bytes | None:
         # Not blocking: a pipe in the place of a file must not hold a reader up.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except FileNotFoundError:
-        _refuse_dangling(path, remedy)
+        refuse_dangling(path, remedy=remedy)
         return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -79,7 +79,7 @@ def read(path: Path, *, ceiling: int, remedy: str) -> bytes | None:
         os.close(descriptor)
 
 
-def _refuse_dangling(path: Path, remedy: str) -> None:
+def refuse_dangling(path: Path, *, remedy: str) -> None:
     """Raises `StoreError` where the way to `path` ends in a link to nothing."""
     there = next(step for step in (path, *path.parents) if os.path.lexists(step))
     if there.is_symlink() and not there.exists():

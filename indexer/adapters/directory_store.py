@@ -36,6 +36,7 @@ from indexer.adapters.directory_files import (
     make_folder,
     put_right,
     read,
+    refuse_dangling,
     remove,
     sync_folder,
     told_as_store_errors,
@@ -287,6 +288,7 @@ class DirectoryStore:
             try:
                 names = [entry.name for entry in folder.iterdir()]
             except FileNotFoundError:
+                refuse_dangling(folder, remedy="deploy again")
                 return []
         return sorted(name for name in map(key_of, names) if name is not None)
 

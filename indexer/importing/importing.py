@@ -55,6 +55,8 @@ class Imported:
     catalog: Catalog
     files: tuple[ImportedFile, ...]
     renamed: tuple[Renamed, ...]
+    renamed_services: Mapping[str, str | None]
+    """By the name in the files, of tools that were taken; None where nothing of it could stay."""
     refused: tuple[Fault, ...]
     """Why tools were left out; one tool may have several faults."""
 
@@ -109,6 +111,7 @@ def import_catalog(
         catalog=catalog,
         files=importer.files(),
         renamed=importer.renamed,
+        renamed_services=importer.renamed_services,
         refused=importer.refused,
     )
 
@@ -173,6 +176,8 @@ class _Importer:
         self._refused = [((at, -1), fault) for at, one in enumerate(brought) for fault in one.refused]
         self._places = [count() for _ in brought]
         self._renamed: list[Renamed] = []
+        self._services: list[tuple[str, str, str | None]] = []
+        """Where a tool stands, its service there and here, where that is another."""
         self.always_on_faults: list[Fault] = []
 
     def files(self) -> tuple[ImportedFile, ...]:
@@ -193,6 +198,12 @@ class _Importer:
         refused = {fault.where for fault in self.refused}
         return tuple(one for one in self._renamed if one.where not in refused)
 
+    @property
+    def renamed_services(self) -> Mapping[str, str | None]:
+        """The services under other names, in the order of the files."""
+        refused = {fault.where for fault in self.refused}
+        return {old: new for where, old, new in self._services if where not in refused}
+
     def surface(self, key: str) -> SurfaceCatalog:
         """The surface of this key, from all that the files bring for it."""
         origins: list[tuple[int, int]] = []
@@ -211,8 +222,14 @@ class _Importer:
                         origins.append(origin)
                         candidates.append(each)
         if self._rename:
+            given = candidates
             candidates, renamed = rename(candidates)
             self._renamed.extend(renamed)
+            self._services.extend(
+                (one.where, one.service, new.service)
+                for one, new in zip(given, candidates, strict=True)
+                if one.service is not None and one.service != new.service
+            )
         tools = self._tools(origins, candidates)
         names = {tool.name for tool in tools}
         self.always_on_faults.extend(
@@ -261,7 +278,10 @@ class _Importer:
 
     def _problems_of_imported(self, one: Candidate) -> Iterable[str]:
         if one.service is not None and not is_key(one.service):
-            yield f"the service {shown(one.service)} needs 1-64 of A-Z a-z 0-9 _ . -; name the file SERVICE=FILE"
+            yield (
+                f"the service {shown(one.service)} needs 1-64 of A-Z a-z 0-9 _ . -; say --rename, or, of a file of one"
+                " service, SERVICE=FILE"
+            )
         if len(canonical_bytes(one.input_schema)) > MAX_INPUT_SCHEMA_BYTES:
             yield f"the input schema weighs more than {MAX_INPUT_SCHEMA_BYTES} bytes"
             return

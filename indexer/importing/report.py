@@ -20,7 +20,8 @@ SHOWN = 20
 def import_lines(imported: Imported, *, written: str | None) -> list[str]:
     """A finished import, for a person. `written` is the file, or None where nothing was written."""
     lines = [f"{one.file} ({one.format}): {_tools(one.taken)}{_refused(one.refused)}" for one in imported.files]
-    lines += _some("renamed", [f"{one.where} → {one.new}" for one in imported.renamed])
+    services = [f"service {shown(old)} → {new or 'none'}" for old, new in imported.renamed_services.items()]
+    lines += _some("renamed", [*services, *(f"{one.where} → {one.new}" for one in imported.renamed)])
     lines += _some("refused", [str(fault) for fault in imported.refused])
     lines += [f"note: {note}" for note in notes(imported.catalog)]
     catalog = imported.catalog
@@ -40,6 +41,7 @@ def import_json(imported: Imported, *, written: str | None) -> dict[str, Any]:
         "files": [asdict(one) for one in imported.files],
         "taken": imported.taken,
         "renamed": [asdict(one) for one in imported.renamed],
+        "renamed_services": dict(imported.renamed_services),
         "refused_tools": imported.refused_tools,
         "refused": [asdict(fault) for fault in imported.refused],
         "notes": notes(catalog),

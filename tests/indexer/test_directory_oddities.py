@@ -85,6 +85,14 @@ def test_an_odd_thing_in_the_place_of_a_version_is_replaced_when_it_is_published
     assert loaded(store, ONE).files == ONE.files
 
 
+def test_a_volume_that_is_not_mounted_is_no_empty_store(root: Path) -> None:
+    (root / "applications").rename(root / "aside")
+    (root / "applications").symlink_to("/nowhere/mounted")
+    for ask in (DirectoryStore(root).applications, DirectoryStore(root).without_ledger):
+        with pytest.raises(StoreError, match="applications: is a link to nothing; move it away and deploy again"):
+            ask()
+
+
 @pytest.mark.parametrize("oddity", ["folder", "link to nothing", "link to a device"])
 def test_an_odd_thing_in_the_place_of_a_file_of_a_version_is_mended_by_that_versions_catalog(
     root: Path, oddity: str

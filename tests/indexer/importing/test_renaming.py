@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from indexer.importing.candidate import Candidate
 from indexer.importing.renaming import rename
-from tests.indexer.importing.samples import imported, mcp_tool, refusals, taken
+from indexer.importing.report import import_json, import_lines
+from tests.indexer.importing.samples import imported, mcp_tool, refusals
 
 
 def candidate(name: str, *, description: str = "", service: str | None = None, fixed: bool = False) -> Candidate:
@@ -73,9 +74,15 @@ def test_a_name_without_a_single_good_character_is_refused() -> None:
     assert len(refusals([mcp_tool("文件")], rename_tools=True)) == 1
 
 
-def test_services_are_mended_too() -> None:
-    assert taken({"my server": {"tools": [mcp_tool()]}}, rename_tools=True)["search"].service == "my_server"
-    assert "the service my server needs 1-64" in refusals({"my server": {"tools": [mcp_tool()]}})[0]
+def test_services_are_mended_too_and_the_report_says_so() -> None:
+    servers = {"my server": {"tools": [mcp_tool()]}, "文件": {"tools": [mcp_tool("open")]}, "plain": {"tools": []}}
+    result = imported(servers, rename_tools=True)
+    assert {tool.service for tool in next(iter(result.catalog.surfaces.values())).tools} == {"my_server", None}
+    assert import_json(result, written=None)["renamed_services"] == {"my server": "my_server", "文件": None}
+    lines = import_lines(result, written=None)
+    assert lines[lines.index("renamed:") + 1 :][:2] == ["  - service my server → my_server", "  - service 文件 → none"]
+    told = refusals({"my server": {"tools": [mcp_tool()]}})[0]
+    assert "the service my server needs 1-64 of A-Z a-z 0-9 _ . -; say --rename, or" in told
 
 
 drawn = st.lists(
