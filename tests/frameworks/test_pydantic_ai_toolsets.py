@@ -11,7 +11,8 @@ from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import InstructionPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
-from pydantic_ai.toolsets import AbstractToolset, DynamicToolset, FunctionToolset, WrapperToolset
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
+from pydantic_ai.toolsets._dynamic import DynamicToolset  # the oldest release names it nowhere else
 from pydantic_ai.usage import RunUsage
 
 from surface import CatalogError, ConfigurationError, Surface, create_deferred_agent_tool_surface
