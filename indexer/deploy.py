@@ -64,6 +64,7 @@ def deploy(
     canaries: Sequence[Canary] = (),
     rehearse: Rehearsal | None = None,
     dry_run: bool = False,
+    rebuild: bool = False,
     at_once: int = AT_ONCE,
     max_tools: int = MAX_TOOLS,
     progress: Progress = silent,
@@ -71,7 +72,8 @@ def deploy(
 ) -> DeployResult:
     """Makes `catalog` what the application serves; `now` says what the history will say of it, with a time zone.
 
-    A dry run does everything but write to the store. `at_once` is how many lots of texts are embedded together: as many
+    A dry run does everything but write to the store. `rebuild` takes nothing over from what is served: every text is
+    embedded, and every surface built, anew. `at_once` is how many lots of texts are embedded together: as many
     as the embedder uses cores. Raises ValueError for canaries without `rehearse`, `CatalogError` for more than
     `max_tools` tools,
     `ActivationConflictError` where another deploy of the application was faster, `CanaryError`, `RehearsalError`,
@@ -88,7 +90,8 @@ def deploy(
         active = store.active(application)
         documents = {key: documents_of(surface.tools) for key, surface in sorted(catalog.surfaces.items())}
         del catalog  # whose schemas weigh more than all that is made of them, where nobody else holds it
-        standing, carried = _standing(active, store, documents, application=application, embedder=embedder)
+        reused = documents if not rebuild else {}
+        standing, carried = _standing(active, store, reused, application=application, embedder=embedder)
         lacking = {key: rows for key, rows in documents.items() if key not in standing.settled}
         if not dry_run:
             _prepare(application, store, vectors, size=_least_size(lacking, embedder) if lacking else None)

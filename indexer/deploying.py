@@ -46,6 +46,7 @@ def deploy_catalog(
     cache: Location | None = None,
     remember: bool = True,
     dry_run: bool = False,
+    rebuild: bool = False,
     threads: int | None = None,
     max_tools: int = MAX_TOOLS,
     wait_s: float = WAIT_S,
@@ -60,7 +61,8 @@ def deploy_catalog(
     the package where none is given. `threads` is how many cores embed, all of them by default; an embedder that is
     given keeps to its own. A catalog of more than `max_tools` tools is refused, so that memory is bounded. `canaries`
     is the path of a file of canary queries. `cache` is the
-    file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none. Where
+    file that remembers vectors, by default in the user's cache folder; with `remember=False` there is none, nor with
+    `rebuild`, which embeds every text anew. Where
     `store` or `vectors` cannot be reached, they are waited for, up to `wait_s` seconds for each call; 0 is one try.
     `tell` hears, in a sentence, of what goes wrong and hinders nothing.
 
@@ -77,7 +79,7 @@ def deploy_catalog(
     handed_over = [catalog]
     del catalog  # so that nobody but a caller holds it while texts are embedded
     rehearsing = _rehearsing(model) if asked else nullcontext()
-    with _remembering(cache, tell=tell, remember=remember) as remembered, rehearsing as rehearse:
+    with _remembering(cache, tell=tell, remember=remember and not rebuild) as remembered, rehearsing as rehearse:
         return deploy(
             handed_over.pop(),
             embedder=model,
@@ -88,6 +90,7 @@ def deploy_catalog(
             canaries=asked,
             rehearse=rehearse,
             dry_run=dry_run,
+            rebuild=rebuild,
             at_once=_lots_at_once(model),
             max_tools=max_tools,
             progress=progress,

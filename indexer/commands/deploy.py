@@ -47,6 +47,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip-invalid", action="store_true", help="leave out tools that no catalog may hold")
     parser.add_argument("--canaries", type=Path, metavar="FILE", help="queries that must find their tools, .jsonl")
     parser.add_argument("--dry-run", action="store_true", help="do everything but write to the store")
+    parser.add_argument("--rebuild", action="store_true", help="embed every text anew, and carry nothing over")
     add_max_tools(parser)
     parser.add_argument("--threads", type=cores, metavar="N", help="cores to embed with (default: all)")
     parser.add_argument(
@@ -65,6 +66,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.no_cache and arguments.cache is not None:
         raise WrongUseError("--no-cache, --cache: one or the other")
+    if arguments.rebuild and arguments.cache is not None:
+        raise WrongUseError("--rebuild, --cache: one or the other; rebuilding recalls no vector")
     attempt = Attempt()
     attempt.accounted_for(partial(_deploy, arguments, attempt), as_json=arguments.json)
     return DONE
@@ -92,6 +95,7 @@ def _deploy(arguments: argparse.Namespace, attempt: Attempt) -> None:
             cache=arguments.cache,
             remember=not arguments.no_cache,
             dry_run=arguments.dry_run,
+            rebuild=arguments.rebuild,
             threads=arguments.threads,
             max_tools=arguments.max_tools,
             wait_s=arguments.wait,

@@ -83,7 +83,10 @@ def _run(arguments: argparse.Namespace) -> int:
         show([*health_lines(healths), *_lines(compared)])
     refuse_unsound(healths)
     if any(one["problems"] for one in compared):
-        raise CommandFailedError("the active release is not what the catalog makes; standard output says where")
+        raise CommandFailedError(
+            "the active release is not what the catalog makes (standard output says where); deploy --rebuild makes all of "
+            "it anew"
+        )
     return DONE
 
 

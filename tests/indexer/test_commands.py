@@ -93,10 +93,12 @@ def test_tool_lines_need_a_name_for_their_application_and_surface(
 def test_wrong_use_is_said_with_the_fix(catalog: Path, store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert toolsurface("deploy", catalog, "--store", store, "--surface", "reader") == 2
     assert toolsurface("deploy", catalog, "--store", store, "--no-cache", "--cache", "x") == 2
+    assert toolsurface("deploy", catalog, "--store", store, "--rebuild", "--cache", "x") == 2
     assert toolsurface("status", "--store", store) == 2
     assert [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()] == [
         "--application, --surface",
         "--no-cache, --cache",
+        "--rebuild, --cache",
         "--store",
     ]
     with pytest.raises(SystemExit) as ended:

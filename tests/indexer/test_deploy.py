@@ -187,6 +187,17 @@ def test_a_version_that_was_lost_is_put_right() -> None:
     assert store.lost is None
 
 
+def test_a_rebuild_takes_nothing_over_and_changes_nothing_where_all_was_right() -> None:
+    store, tools = MemoryStore(), catalog(reader=[tool("a"), tool("b")])
+    first = deploy(tools, embedder=EMBEDDER, store=store, now=now)
+    embedder = Listening()
+    again = deploy(tools, embedder=embedder, store=store, now=now, rebuild=True)
+    assert sorted(embedder.asked) == ["a\nDoes a thing.", "b\nDoes a thing."]
+    assert (again.embedded, again.carried) == (2, 0)
+    assert again.unchanged
+    assert again.release == first.release
+
+
 def test_progress_is_one_for_all_surfaces_and_every_stage_ends() -> None:
     told: list[tuple[str, int, int]] = []
     deploy(

@@ -286,6 +286,12 @@ def test_a_manifest_that_was_made_by_hand_is_not_what_the_catalog_makes(
     line("status")
     (compared,) = line.json("verify", "--catalog", catalogs[2], code=1)["compared"]
     assert [problem.startswith(told) for problem in compared["problems"]] == [True]
+    assert "; deploy --rebuild makes all of it anew" in _told(line, "--catalog", catalogs[2], code=1)
+    deploy_catalog(catalogs[2], store=place, embedder=EMBEDDER, remember=False)
+    line("verify", "--catalog", catalogs[2], code=1)  # what is at hand answers the catalog, as far as a deploy looks
+    again = deploy_catalog(catalogs[2], store=place, embedder=EMBEDDER, rebuild=True)
+    assert again.embedded == 3
+    line("verify", "--catalog", catalogs[2])
 
 
 def test_verify_makes_vectors_again_with_the_model_it_is_told(
