@@ -84,8 +84,8 @@ def _run(arguments: argparse.Namespace) -> int:
     refuse_unsound(healths)
     if any(one["problems"] for one in compared):
         raise CommandFailedError(
-            "the active release is not what the catalog makes (standard output says where); deploy --rebuild makes all of "
-            "it anew"
+            "the active release is not what the catalog makes (standard output says where); "
+            "deploy --rebuild makes all of it anew"
         )
     return DONE
 
