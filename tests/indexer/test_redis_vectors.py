@@ -281,6 +281,13 @@ def test_a_server_that_hangs_holds_up_one_search_and_no_other_and_answers_again_
         until(lambda: all(answers(index, rows[:1]) for index in versions))
 
 
+def in_the_file(client: redis.Redis, manifest: IndexManifest, rows: int) -> bool:
+    """Whether the server has all vectors, and wrote its file anew: a replica does so after it took everything over."""
+    state = client.info("persistence")
+    writing = state["aof_rewrite_in_progress"] or state["aof_rewrite_scheduled"]
+    return not writing and client.vset().vcard(key_of(manifest)) == rows
+
+
 @pytest.mark.parametrize("who", ["the server", "its replica"])
 def test_who_keeps_vectors_in_an_append_only_file_has_them_again_after_a_kill(who: str, tmp_path: Path) -> None:
     """A real file of a real server: one that holds a command which blocks ends a Redis 8.2 that begins."""
@@ -298,6 +305,8 @@ def test_who_keeps_vectors_in_an_append_only_file_has_them_again_after_a_kill(wh
         manifest = manifest_of(rows)
         RedisVectors(read_redis_url(server.url)).upload(manifest, rows)
         killed, home = (server, homes[0]) if who == "the server" else (replica, homes[1])
+        with redis.Redis(port=killed.port) as client:
+            until(lambda: in_the_file(client, manifest, len(rows)))
         killed.stop()
         with running(binary, home, *kept) as again, redis.Redis(port=again.port) as client:
             assert client.execute_command("VCARD", key_of(manifest)) == 200
