@@ -11,7 +11,7 @@ from langchain.tools import InjectedState, ToolRuntime
 from langchain.tools import tool as lc_tool
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool
-from pydantic import BaseModel, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
 from surface.adapters.langchain.injected import injected
 from tests.frameworks.langchain_agents import agent_of, call, controller_of, last
@@ -32,6 +32,14 @@ def _pay(euros: int, payer: str = "nobody") -> str:
     return f"{payer} paid {euros}"
 
 
+class ManyNames(BaseModel):
+    euros: int = Field(alias="sum")
+    payer: Annotated[str, InjectedToolArg] = Field(
+        "nobody", validation_alias=AliasChoices("from", "account", AliasPath("who", "name"))
+    )
+
+
+by_many_names = StructuredTool.from_function(_pay, name="by_many_names", description="Pays.", args_schema=ManyNames)
 by_model = StructuredTool.from_function(_pay, name="by_model", description="Pays.", args_schema=Payment)
 
 
@@ -73,6 +81,12 @@ async def in_a_graph(tool: BaseTool, arguments: dict[str, Any]) -> str:
 async def test_what_a_model_writes_for_the_application_is_left_out_where_dispatch_runs_the_tool(tool: BaseTool) -> None:
     forged = {"sum": 5, "payer": "Ada", "from": "Ada"} if tool is by_model else {"euros": 5, "payer": "Ada"}
     assert await dispatched(tool, forged) == "nobody paid 5"
+
+
+@pytest.mark.rule("MNT-1")
+@pytest.mark.parametrize("forged", [{"from": "Ada"}, {"account": "Ada"}, {"payer": "Ada"}, {"who": {"name": "Ada"}}])
+async def test_no_name_that_an_alias_reads_is_written_by_a_model(forged: dict[str, Any]) -> None:
+    assert await dispatched(by_many_names, {"sum": 5} | forged) == "nobody paid 5"
 
 
 @pytest.mark.rule("MNT-1")

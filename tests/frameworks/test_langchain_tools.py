@@ -443,6 +443,10 @@ PICTURE = {"type": "image", "base64": DATA, "mime_type": "image/png"}
         ),
         ([{**PICTURE, "type": "file", "filename": "a.pdf"}], [{**PICTURE, "type": "file", "filename": "a.pdf"}]),
         ([{**PICTURE, "type": "file"}], [{**PICTURE, "type": "file", "filename": "file"}]),
+        (
+            [{**PICTURE, "type": "file", "filename": 3, "extras": None}],
+            [{**PICTURE, "type": "file", "filename": "file"}],
+        ),
         ([{**PICTURE, "base64": "no base64"}], '{"base64":"no base64","mime_type":"image/png","type":"image"}'),
         ([{"type": "image", "base64": DATA}], f'{{"base64":"{DATA}","type":"image"}}'),
         ([{"type": "image", "url": "https://a.test/b.png"}], '{"type":"image","url":"https://a.test/b.png"}'),

@@ -42,10 +42,15 @@ def _part(block: Mapping[str, Any]) -> Part:
         case "audio" if data and media_type:
             return Audio(data=data, media_type=media_type)
         case "file" if data and media_type:
-            name = block.get("filename") or block.get("extras", {}).get("filename") or "file"
-            return File(data=data, media_type=media_type, name=name)
+            return File(data=data, media_type=media_type, name=_name_of(block))
         case _:
             return _json(block.get("value", block))
+
+
+def _name_of(block: Mapping[str, Any]) -> str:
+    extras = block.get("extras")
+    names = (block.get("filename"), extras.get("filename") if isinstance(extras, Mapping) else None)
+    return next((name for name in names if isinstance(name, str) and name), "file")
 
 
 def _json(value: Any) -> Json:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, InjectedToolArg
-from pydantic import BaseModel
+from pydantic import AliasChoices, AliasPath, BaseModel
 
 
 def injected(native: BaseTool) -> frozenset[str]:
@@ -25,7 +25,18 @@ def injected(native: BaseTool) -> frozenset[str]:
 
 def _aliases(model: type[BaseModel], name: str) -> list[str]:
     found = model.model_fields[name]
-    return [each for each in (found.alias, found.validation_alias) if isinstance(each, str)]
+    return [*_read_from(found.alias), *_read_from(found.validation_alias)]
+
+
+def _read_from(alias: str | AliasPath | AliasChoices | None) -> list[str]:
+    """The arguments that an alias reads; of a path the outermost, so that all of it is left out."""
+    match alias:
+        case AliasChoices():
+            return [name for choice in alias.choices for name in _read_from(choice)]
+        case AliasPath():
+            return [str(alias.path[0])]
+        case _:
+            return [] if alias is None else [alias]
 
 
 def _of_function(function: Callable[..., Any]) -> list[str]:
