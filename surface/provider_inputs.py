@@ -5,7 +5,9 @@ request that follows. So such a tool fails where it is mounted.
 
 What each of them refuses is what its API answers, not what its pages say: Anthropic `tools.0.custom.input_schema`
 ("does not support oneOf, allOf, or anyOf at the top level", "Property keys should match pattern"), OpenAI
-`invalid_function_parameters` ("not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level"). Only the top counts.
+`invalid_function_parameters` ("not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level", "object schema missing
+properties"). Judged here is the top alone; what a provider finds wrong further down, such as a list without `items`, is
+not.
 """
 
 from __future__ import annotations
@@ -51,6 +53,11 @@ class InputRules:
             for keyword in self.refused_keywords(schema)
         ]
         return problems
+
+
+def with_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same input with its arguments said, though there are none: an MCP server may leave out what OpenAI wants."""
+    return schema if "properties" in schema else {**schema, "properties": {}}
 
 
 ANY_INPUT = InputRules()

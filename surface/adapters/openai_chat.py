@@ -21,7 +21,7 @@ from surface.catalog import ManifestEntry
 from surface.content import PartKind
 from surface.errors import TranscriptError
 from surface.failure import reads_as_failure
-from surface.provider_inputs import OPENAI
+from surface.provider_inputs import OPENAI, with_properties
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -59,7 +59,11 @@ class OpenAIChat:
         return [
             {
                 "type": "function",
-                "function": {"name": entry.name, "description": entry.description, "parameters": entry.input_schema},
+                "function": {
+                    "name": entry.name,
+                    "description": entry.description,
+                    "parameters": with_properties(entry.input_schema),
+                },
             }
             for entry in entries
         ]

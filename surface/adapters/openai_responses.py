@@ -26,7 +26,7 @@ from surface.content import File, Image, Part, PartKind
 from surface.errors import TranscriptError
 from surface.failure import reads_as_failure
 from surface.prepared_step import PreparedStep
-from surface.provider_inputs import OPENAI
+from surface.provider_inputs import OPENAI, with_properties
 from surface.transcript import Call, Transcript, TranscriptBuilder
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -89,7 +89,7 @@ class OpenAIResponses:
                 "type": "function",
                 "name": entry.name,
                 "description": entry.description,
-                "parameters": entry.input_schema,
+                "parameters": with_properties(entry.input_schema),
                 "strict": False,
             }
             for entry in entries

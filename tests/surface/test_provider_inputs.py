@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from surface import DialectError, Surface, Tool, create_deferred_agent_tool_surface, mount_agent
+from surface import DialectError, Surface, Tool, build_tool_manifest, create_deferred_agent_tool_surface, mount_agent
 from surface.adapters.anthropic_messages import ANTHROPIC_MESSAGES
 from surface.adapters.json_schema import JsonSchemaInput
 from surface.adapters.openai_chat import OPENAI_CHAT
@@ -92,6 +92,16 @@ def test_what_stands_further_down_is_nobodys_affair(dialect: Dialect) -> None:
     inner = {"type": "object", "properties": {name: {} for name in NAMES}} | PROBLEMS
     properties = {"anyOf": inner, "deep": {"type": "array", "items": inner}}
     assert problem(dialect, taking({"properties": properties, "$defs": {"inner": inner}})) is None
+
+
+@pytest.mark.rule("CAT-7")
+def test_openai_is_told_that_there_are_no_arguments() -> None:
+    """Its API refuses `{"type": "object"}`, what many an MCP server says: "object schema missing properties"."""
+    entries = list(build_tool_manifest([taking({})]))
+    whole = {"type": "object", "properties": {}}
+    assert OPENAI_CHAT.advertise(entries)[0]["function"]["parameters"] == whole
+    assert OPENAI_RESPONSES.advertise(entries)[0]["parameters"] == whole
+    assert ANTHROPIC_MESSAGES.advertise(entries)[0]["input_schema"] == {"type": "object"}
 
 
 KEYWORDS = [*PROBLEMS, "properties", "$defs", "description", "required", "additionalProperties"]
