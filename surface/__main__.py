@@ -11,8 +11,6 @@ from pathlib import Path
 from surface.adapters.application_object import load_registry
 from surface.adapters.command_line import (
     Command,
-    CommandFailedError,
-    OutputError,
     WrongUseError,
     print_json,
     run,
@@ -40,12 +38,7 @@ def _export(arguments: argparse.Namespace) -> None:
     registry = load_registry(arguments.object)
     catalog = export_catalog(registry, deploy=arguments.deploy)
     data = json.dumps(catalog, ensure_ascii=False, sort_keys=True, indent=1).encode("utf-8") + b"\n"
-    try:
-        write_result(arguments.output, data)
-    except OutputError:
-        raise
-    except OSError as error:
-        raise CommandFailedError(f"{arguments.output}: cannot be written ({error.strerror})") from error
+    write_result(arguments.output, data)
     counts = {key: len(surface.catalog) for key, surface in registry.surfaces.items()}
     if arguments.json:
         print_json({"file": str(arguments.output), "application": registry.application, "tools": counts})

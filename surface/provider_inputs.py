@@ -43,16 +43,12 @@ class InputRules:
 
     def problems(self, schema: Mapping[str, Any]) -> list[str]:
         """What keeps a tool of this input from being carried, each with what mends it."""
-        problems = [
-            f"its argument {shown(name)} must match {self.argument_name.pattern}"
-            for name in self.refused_names(schema)
-            if self.argument_name is not None
-        ]
-        problems += [
+        pattern = "" if self.argument_name is None else self.argument_name.pattern
+        names = [f"its argument {shown(name)} must match {pattern}" for name in self.refused_names(schema)]
+        return names + [
             f"its input schema has {keyword} at its top; put it into an argument, or let the tool check it"
             for keyword in self.refused_keywords(schema)
         ]
-        return problems
 
 
 def with_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from indexer.errors import FileTooLargeError, IndexerError
 from indexer.importing.importing import Imported, import_catalog
 from indexer.importing.report import catalog_json, import_json, import_lines
 from indexer.importing.source import FORMATS, SourceFile
-from surface.adapters.command_line import Command, CommandFailedError, OutputError, WrongUseError, print_json, show
+from surface.adapters.command_line import Command, CommandFailedError, WrongUseError, print_json, show
 from surface.adapters.json_schema import problem_of
 from surface.adapters.output_file import is_standard_output, write_result
 from surface.catalog_rules import shown
@@ -125,12 +125,7 @@ def _write(path: Path, imported: Imported) -> None:
         data += part.encode("utf-8")
         if len(data) >= MAX_CATALOG_BYTES:  # blanks before each line can outweigh what stands in it
             raise CommandFailedError(f"{path}: would be larger than a deploy reads; import less at a time")
-    try:
-        write_result(path, bytes(data) + b"\n")
-    except OutputError:
-        raise
-    except OSError as error:
-        raise CommandFailedError(f"{path}: cannot be written ({error.strerror})") from error
+    write_result(path, bytes(data) + b"\n")
 
 
 IMPORT = Command(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -60,27 +60,25 @@ def notes(catalog: Catalog) -> list[str]:
     if heavy:
         named = _first(sorted(heavy))
         said.append(f"{_tools(len(heavy))} over the default max_schema_bytes, never selectable under it: {named}")
-    odd = [
-        f"{tool.name} ({', '.join(map(shown, wrong[:3]))})"
-        for tool in tools
-        if (wrong := EVERY_PROVIDER.refused_names(tool.input_schema))
-    ]
+    odd = _refused_for(tools, lambda schema: EVERY_PROVIDER.refused_names(schema)[:3])
     if odd:
         said.append(
             f"{_tools(len(odd))} with arguments whose names Anthropic's API refuses, and the whole request with them "
             f"(it takes 1-64 of A-Za-z0-9_.-): {_first(odd)}; --rename gives those of OpenAPI operations others"
         )
-    whole = [
-        f"{tool.name} ({', '.join(keywords)})"
-        for tool in tools
-        if (keywords := EVERY_PROVIDER.refused_keywords(tool.input_schema))
-    ]
+    whole = _refused_for(tools, EVERY_PROVIDER.refused_keywords)
     if whole:
         said.append(
             f"{_tools(len(whole))} with keywords at the top of the input schema that OpenAI's or Anthropic's API "
             f"refuses, and the whole request with them: {_first(whole)}"
         )
     return said
+
+
+def _refused_for(tools: Iterable[CatalogTool], reasons: Callable[[Mapping[str, Any]], Sequence[str]]) -> list[str]:
+    """The tools whose input schema has such, each with what it has."""
+    found = [(tool.name, reasons(tool.input_schema)) for tool in tools]
+    return [f"{name} ({', '.join(map(shown, of_it))})" for name, of_it in found if of_it]
 
 
 def _first(named: Sequence[str]) -> str:

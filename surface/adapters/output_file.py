@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from surface.adapters.command_line import OutputError
+from surface.adapters.command_line import CommandFailedError, OutputError
 
 _STANDARD_OUTPUT = frozenset({Path("-"), Path("/dev/stdout"), Path("/dev/fd/1"), Path("/proc/self/fd/1")})
 
@@ -19,9 +19,15 @@ def is_standard_output(path: Path) -> bool:
 
 
 def write_result(path: Path, data: bytes) -> None:
-    """`write_whole`, or to standard output where `path` is that. Raises OSError; of standard output, `OutputError`."""
+    """A command's result to a file, as `write_whole` does, or to standard output where `path` is that.
+
+    Raises `CommandFailedError`, which names the file; of standard output, `OutputError`.
+    """
     if not is_standard_output(path):
-        write_whole(path, data)
+        try:
+            write_whole(path, data)
+        except OSError as error:
+            raise CommandFailedError(f"{path}: cannot be written ({error.strerror})") from error
         return
     if sys.stdout is None:  # closed, as a daemon may have it
         raise OutputError(errno.EBADF, os.strerror(errno.EBADF))

@@ -16,14 +16,15 @@ from indexer.__main__ import COMMANDS
 from indexer.adapters.directory_store import DirectoryStore
 from indexer.commands.exit_codes import CANARY_FAILED, LOST_THE_RACE, SWITCHED
 from indexer.report import REASONS
+from tests.docs.pages import example, page
 from tests.indexer.samples import catalog_json, tool_json
 
-PAGE = (Path(__file__).parents[2] / "docs" / "deploying.md").read_text(encoding="utf-8")
+PAGE = page("deploying.md")
 LINES = [line for line in re.findall(r"^(?:\s*run: )?toolsurface (.+)$", PAGE, re.MULTILINE) if "export" not in line]
 
 
 def test_the_three_lines_of_python_deploy_a_catalog(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    code = example(PAGE)
     assert len(list(filter(None, code.splitlines()))) == 3
     (tmp_path / "catalog.json").write_bytes(catalog_json(tool_json("a"), tool_json("b")))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

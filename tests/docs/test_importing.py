@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.docs.pages import ROOT, example, page
 
 
 def test_the_example_imports_a_file(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "importing.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    code = example(page("importing.md"))
     (tmp_path / "github.json").write_text(
         '{"tools": [{"name": "a b", "inputSchema": {"type": "object"}}, {"name": "c"}]}'
     )

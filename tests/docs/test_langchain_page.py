@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
+from tests.docs.pages import example, page, printed_by
 from tests.docs.scripted_api import scripted_api
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "langchain.md").read_text(encoding="utf-8")
+PAGE = page("langchain.md")
 TURNS: list[list[dict[str, Any]]] = [
     [{"type": "tool_use", "id": "call-1", "name": "search_tools", "input": {"query": "overdue invoices"}}],
     [{"type": "tool_use", "id": "call-2", "name": "overdue_invoices", "input": {"days": 10}}],
@@ -20,25 +16,9 @@ TURNS: list[list[dict[str, Any]]] = [
 ]
 
 
-def example() -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert isinstance(code, str)
-    return code
-
-
 def test_the_example_runs_as_it_stands() -> None:
     with scripted_api(TURNS) as api:
-        ran = subprocess.run(
-            [sys.executable, "-W", "error::UserWarning", "-c", example()],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=120,
-            check=False,
-            env=api.environment,
-        )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip() == "Ada and Grace owe us money."
+        assert printed_by(example(PAGE), api, "-W", "error::UserWarning") == "Ada and Grace owe us money."
     advertised = [[tool["name"] for tool in request["tools"]] for request in api.requests]
     assert advertised == [["search_tools"], ["search_tools", "overdue_invoices"], ["search_tools", "overdue_invoices"]]
     schema = api.requests[1]["tools"][1]["input_schema"]

@@ -5,19 +5,15 @@ Its function goes on from stored messages, with a scripted model in place of a p
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from tests.docs.pages import example, page, printed_by
 from tests.docs.scripted_api import scripted_api
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "pydantic-ai.md").read_text(encoding="utf-8")
+PAGE = page("pydantic-ai.md")
 SCREEN = 60
 """Lines."""
 TURNS: list[list[dict[str, Any]]] = [
@@ -27,29 +23,13 @@ TURNS: list[list[dict[str, Any]]] = [
 ]
 
 
-def example() -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert isinstance(code, str)
-    return code
-
-
 def test_the_page_stands_on_one_screen() -> None:
     assert len(PAGE.splitlines()) <= SCREEN
 
 
 def test_the_example_runs_as_it_stands() -> None:
     with scripted_api(TURNS) as api:
-        ran = subprocess.run(
-            [sys.executable, "-c", example()],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=120,
-            check=False,
-            env=api.environment,
-        )
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip() == "Ada and Grace owe us money."
+        assert printed_by(example(PAGE), api) == "Ada and Grace owe us money."
     advertised = [[tool["name"] for tool in request["tools"]] for request in api.requests]
     assert advertised == [["search_tools"], ["search_tools", "overdue"], ["search_tools", "overdue"]]
     assert "Grace" in str(api.requests[2]["messages"][-1]["content"])
@@ -57,7 +37,7 @@ def test_the_example_runs_as_it_stands() -> None:
 
 async def test_the_example_goes_on_from_stored_messages_and_another_run_and_role_inherit_nothing() -> None:
     page: dict[str, Any] = {"__name__": "page"}
-    exec(compile(example(), "pydantic-ai.md", "exec", dont_inherit=True), page)  # noqa: S102 - the page is ours
+    exec(compile(example(PAGE), "pydantic-ai.md", "exec", dont_inherit=True), page)  # noqa: S102 - the page is ours
     shown: list[list[str]] = []
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

@@ -8,7 +8,9 @@ from typing import Any
 
 from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
+from langchain.tools import tool as lc_tool
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
@@ -29,6 +31,22 @@ def call(name: str, **arguments: Any) -> ScriptedCall:
 def search(query: str) -> ScriptedCall:
     """A search; the ranker of `controller_of` answers with the names in the query."""
     return ScriptedCall(SEARCH, {"query": query})
+
+
+class Dies(BaseException):
+    """What ends a process in the middle of a tool, as far as a test inside one can have it."""
+
+
+def dying(ran: list[str]) -> BaseTool:
+    """The tool ``pay``, in which the process ends once it has noted that it ran."""
+
+    @lc_tool
+    def pay() -> str:
+        """Pays."""
+        ran.append("pay")
+        raise Dies
+
+    return pay
 
 
 @dataclass(slots=True)

@@ -16,14 +16,10 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from langgraph.types import Command, interrupt
 
 from surface.adapters.langchain import langchain_tool
-from tests.frameworks.langchain_agents import agent_of, call, last
+from tests.frameworks.langchain_agents import Dies, agent_of, call, last
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 RUN: dict[str, Any] = {"run_id": lambda _: "run-1"}
-
-
-class Dies(BaseException):
-    """What ends a process in the middle of a tool, as far as a test inside one can have it."""
 
 
 class Keeps(AgentMiddleware[Any, Any, Any]):

@@ -20,15 +20,11 @@ from surface import CallReport, ConfigurationError, Evidence, Hooks, tool
 from surface.adapters.langchain import langchain_tool
 from surface.evidence import CallEvidence
 from surface.search_tool import DEFAULT_NAME as SEARCH
-from tests.frameworks.langchain_agents import Agent, Renames, agent_of, answers, call, last, search
+from tests.frameworks.langchain_agents import Agent, Dies, Renames, agent_of, answers, call, last, search
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 SIDES = pytest.mark.parametrize("side", ["outside", "inside"])
 NOTICE = "Executed instead: "
-
-
-class Dies(BaseException):
-    """What ends a process in the middle of a tool, as far as a test inside one can have it."""
 
 
 class Desk:

@@ -25,7 +25,7 @@ from surface.adapters.langchain import LANGCHAIN_MESSAGES, langchain_tool
 from surface.adapters.openai_chat import OPENAI_CHAT
 from surface.evidence import CallEvidence
 from surface.search_tool import DEFAULT_NAME as SEARCH
-from tests.frameworks.langchain_agents import Agent, Turns, agent_of, answers, call, controller_of, last, search
+from tests.frameworks.langchain_agents import Agent, Dies, Turns, agent_of, answers, call, controller_of, last, search
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 APPROVED: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
@@ -303,10 +303,6 @@ async def test_a_tool_that_interrupts_twice_goes_on_twice_each_time_in_another_p
     later.model.turns.append("Done.")
     assert last(await later.move(Command(resume="Ada"), how)).text == "paid 7 Ada"
     assert ran == ["7 Ada"]
-
-
-class Dies(BaseException):
-    """What ends a process in the middle of a tool, as far as a test inside one can have it."""
 
 
 @pytest.mark.rule("MNT-9", "REP-2")

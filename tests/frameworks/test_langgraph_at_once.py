@@ -19,14 +19,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from surface.adapters.langchain.journal import Journal
-from tests.frameworks.langchain_agents import Agent, agent_of, answers, call, last, prune
+from tests.frameworks.langchain_agents import Agent, Dies, agent_of, answers, call, dying, last, prune
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 MAIN: Any = {"configurable": {"thread_id": "main"}}
-
-
-class Dies(BaseException):
-    """What ends a process in the middle of a tool, as far as a test inside one can have it."""
 
 
 class Looks(InMemorySaver):
@@ -91,12 +87,7 @@ def _worker(saver: InMemorySaver, tool: Any) -> tuple[Agent, Meanwhile]:
 async def test_a_call_that_another_worker_took_up_the_moment_it_was_written_does_not_run_again(how: str) -> None:
     ran: list[str] = []
 
-    @lc_tool("pay")
-    def dies() -> str:
-        """Pays."""
-        ran.append("pay")
-        raise Dies
-
+    dies = dying(ran)
     saver = InMemorySaver()
     (heard, meanwhile), (begins, _) = _worker(saver, dies), _worker(saver, dies)
 
@@ -136,12 +127,7 @@ async def test_a_call_that_was_heard_is_not_taken_for_a_later_one_of_its_id_that
 ) -> None:
     ran: list[str] = []
 
-    @lc_tool("pay")
-    def dies() -> str:
-        """Pays."""
-        ran.append("pay")
-        raise Dies
-
+    dies = dying(ran)
     saver = InMemorySaver()
     (heard, _), (begins, _) = _worker(saver, dies), _worker(saver, dies)
     *_, asked = await heard.ask([[call("pay")], "Done."], how, interrupt_before=["tools"])
@@ -211,12 +197,7 @@ async def test_a_call_does_not_begin_before_the_store_tells_its_turn(how: str, l
 async def test_what_had_begun_at_once_is_known_where_all_but_the_newest_checkpoint_are_pruned(how: str) -> None:
     ran: list[str] = []
 
-    @lc_tool("pay")
-    def dies() -> str:
-        """Pays."""
-        ran.append("pay")
-        raise Dies
-
+    dies = dying(ran)
     saver = InMemorySaver()
     (first, _), (later, _) = _worker(saver, dies), _worker(saver, dies)
     with suppress(Dies):

@@ -26,14 +26,10 @@ from surface import ConfigurationError
 from surface.adapters.langchain import DeferredTools
 from surface.adapters.langchain.journal import Journal, is_kept
 from surface.search_tool import DEFAULT_NAME as SEARCH
-from tests.frameworks.langchain_agents import agent_of, call, controller_of, last, prune
+from tests.frameworks.langchain_agents import Dies, agent_of, call, controller_of, dying, last, prune
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 MAIN: dict[str, Any] = {"configurable": {"thread_id": "main"}}
-
-
-class Dies(BaseException):
-    """What ends a process in the middle of a tool, as far as a test inside one can have it."""
 
 
 class Loses(AgentMiddleware[Any, Any, Any]):
@@ -60,11 +56,7 @@ async def test_a_worker_that_heard_a_call_does_not_run_again_what_another_worker
     ran: list[str] = []
     saver = InMemorySaver()
 
-    @lc_tool
-    def pay() -> str:
-        """Pays."""
-        ran.append("pay")
-        raise Dies
+    pay = dying(ran)
 
     def worker() -> Any:
         approval = HumanInTheLoopMiddleware(interrupt_on={"pay": True})
@@ -88,11 +80,7 @@ async def test_notes_are_found_of_a_thread_that_is_named_by_a_number_or_a_uuid(h
     ran: list[str] = []
     saver = InMemorySaver()
 
-    @lc_tool
-    def pay() -> str:
-        """Pays."""
-        ran.append("pay")
-        raise Dies
+    pay = dying(ran)
 
     def process() -> Any:
         return agent_of([pay], always_on=["pay"], checkpointer=saver)
@@ -189,12 +177,7 @@ async def test_a_call_that_had_begun_is_known_behind_whatever_is_done_to_the_sta
 ) -> None:
     ran: list[str] = []
 
-    @lc_tool
-    def pay() -> str:
-        """Pays."""
-        ran.append("pay")
-        raise Dies
-
+    pay = dying(ran)
     saver = InMemorySaver()
     with pytest.raises(Dies):
         await agent_of([pay], always_on=["pay"], create=create, checkpointer=saver).ask(

@@ -21,9 +21,7 @@ def test_killed_inside_a_tool_whose_turn_is_stored_late_it_does_not_run_again(
 ) -> None:
     whom = [f"helper-{number}" for number in range(helpers)] or ["main"]
     life = LateLife(begins=True, sync=sync, helpers=helpers, holds=[f"inside:{each}" for each in whom])
-    log, program = tmp_path / "stderr", ["tests.frameworks.late_graph_agent", str(tmp_path)]
-    _, ended = said_by([*program, life.to_json()], log=log, until=life.holds)
-    assert ended == -signal.SIGKILL, log.read_text()
+    _killed(life, tmp_path)
     _goes_on(life, whom, tmp_path)
 
 
@@ -33,9 +31,7 @@ def test_killed_inside_a_tool_whose_turn_is_known_to_the_checkpoint_before_it_al
     *, sync: bool, tmp_path: Path
 ) -> None:
     life = LateLife(begins=True, sync=sync, helpers=0, never=True, holds=["inside:main"])
-    log, program = tmp_path / "stderr", ["tests.frameworks.late_graph_agent", str(tmp_path)]
-    _, ended = said_by([*program, life.to_json()], log=log, until=life.holds)
-    assert ended == -signal.SIGKILL, log.read_text()
+    _killed(life, tmp_path)
     with SqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver:
         newest = saver.get_tuple({"configurable": THREAD["configurable"]})
         assert newest is not None
@@ -49,10 +45,15 @@ def test_killed_inside_a_tool_of_a_sub_agent_whose_caller_alone_is_stored_late_i
     *, sync: bool, tmp_path: Path
 ) -> None:
     life = LateLife(begins=True, sync=sync, helpers=1, outermost=True, holds=["inside:helper-0"])
-    log, program = tmp_path / "stderr", ["tests.frameworks.late_graph_agent", str(tmp_path)]
+    _killed(life, tmp_path)
+    _goes_on(life, ["helper-0"], tmp_path)
+
+
+def _killed(life: LateLife, folder: Path) -> None:
+    """A process of this life, killed inside the tools that it holds in."""
+    log, program = folder / "stderr", ["tests.frameworks.late_graph_agent", str(folder)]
     _, ended = said_by([*program, life.to_json()], log=log, until=life.holds)
     assert ended == -signal.SIGKILL, log.read_text()
-    _goes_on(life, ["helper-0"], tmp_path)
 
 
 def _goes_on(life: LateLife, whom: list[str], folder: Path) -> None:

@@ -16,14 +16,10 @@ from langchain.tools import tool as lc_tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from tests.frameworks.langchain_agents import Agent, agent_of, call, last, prune
+from tests.frameworks.langchain_agents import Agent, Dies, agent_of, call, dying, last, prune
 
 BOTH = pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 APPROVED: Command[Any] = Command(resume={"decisions": [{"type": "approve"}]})
-
-
-class Dies(BaseException):
-    """What ends a process in the middle of a tool, as far as a test inside one can have it."""
 
 
 class AtOnce(InMemorySaver):
@@ -162,12 +158,7 @@ async def test_what_had_begun_is_known_also_where_a_checkpointer_keeps_the_last_
     ran: list[str] = []
     saver = KeepsTheLast()
 
-    @lc_tool
-    def pay() -> str:
-        """Pays."""
-        ran.append("pay")
-        raise Dies
-
+    pay = dying(ran)
     first, later = (agent_of([pay], always_on=["pay"], checkpointer=saver) for _ in range(2))
     with suppress(Dies):
         await first.ask([[call("pay")]], how, durability="sync")
