@@ -112,7 +112,8 @@ async def test_a_test_that_overrides_the_toolsets_is_told_to_override_the_model_
 async def test_a_prefixed_tool_of_the_agents_own_has_another_name() -> None:
     bench = Bench(refund, toolsets=[FunctionToolset([refund, search_tools]).prefixed("own")])
     await bench.run([SEARCH], [("own_refund", {"amount": 1}), REFUND])
-    assert bench.desk.did == ["refund 1 in call-1-0", "refund 5 in call-1-1"]
+    # Calls of one turn run at once, so either may be noted first.
+    assert sorted(bench.desk.did) == ["refund 1 in call-1-0", "refund 5 in call-1-1"]
 
 
 async def test_two_tools_that_are_both_the_agents_own_are_pydantic_ais_affair() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-from tests.indexer.redis_server import BINARIES, RedisServer, free_port, start
+from tests.indexer.redis_server import BINARIES, RedisServer, start
 
 NODE_TIMEOUT_MS = 1_000
 _SLOTS = 16_384
@@ -53,7 +53,7 @@ def running_cluster(folder: Path, *settings: str, binary: str = BINARIES["redis-
             home = folder / str(number)
             home.mkdir()
             options = [*_CLUSTERED, "--cluster-node-timeout", str(NODE_TIMEOUT_MS), *settings]
-            server = start(binary, home, *options, port=free_port())
+            server = start(binary, home, *options)
             stack.callback(server.stop)
             servers.append(server)
         primaries, replicas = servers[:3], servers[3:]

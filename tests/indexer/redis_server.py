@@ -8,7 +8,7 @@ import socket
 import subprocess
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread, Timer
@@ -25,8 +25,13 @@ def _binaries() -> Mapping[str, str]:
 
 
 START_S = 60.0
+_TRIES = 5
 BINARIES = _binaries()
 """By name; the third only where the system has it."""
+
+
+class PortTakenError(AssertionError):
+    """Somebody else listens where the server wanted to."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,9 +52,20 @@ class RedisServer:
 
 
 def start(binary: str, folder: Path, *options: str, port: int = 0) -> RedisServer:
-    """Starts a server that keeps nothing on disk, and returns when it answers."""
-    chosen = port or free_port()
-    command = [binary, "--port", str(chosen), "--bind", "127.0.0.1", "--dir", str(folder)]
+    """Starts a server that keeps nothing on disk, and returns when it answers.
+
+    On `port`, or on a free one: a port that was free may be another's by the time the server wants it, or its bus does.
+    """
+    if port:
+        return _start(binary, folder, *options, port=port)
+    for _ in range(_TRIES):
+        with suppress(PortTakenError):
+            return _start(binary, folder, *options, port=free_port())
+    raise AssertionError(f"no server got a port in {_TRIES} tries")
+
+
+def _start(binary: str, folder: Path, *options: str, port: int) -> RedisServer:
+    command = [binary, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
     command += ["--save", "", "--appendonly", "no", "--daemonize", "no", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
@@ -63,8 +79,12 @@ def start(binary: str, folder: Path, *options: str, port: int = 0) -> RedisServe
             patience.cancel()
             # What it says later must not fill the pipe and hold it up.
             Thread(target=_drain, args=(process.stdout,), daemon=True).start()
-            return RedisServer(process=process, port=chosen)
-    raise AssertionError("the server did not start: " + "".join(said[-5:]))
+            return RedisServer(process=process, port=port)
+    patience.cancel()
+    process.stdout.close()
+    process.wait()
+    told = "".join(said[-5:])
+    raise (PortTakenError if "Address already in use" in told else AssertionError)(f"the server did not start: {told}")
 
 
 def _drain(output: IO[str]) -> None:
