@@ -1,15 +1,20 @@
-"""Threads for one piece of work, which nobody waits for once that has failed.
+"""Threads for one piece of work, which nobody waits for once that has failed, and cores that share one.
 
 Python before 3.13 takes a thread for ended when Ctrl-C comes while somebody joins it. The process that ends then takes
 the engine away under a thread that still runs in it, and aborts. So whoever fails joins nothing: the interpreter does,
 when it ends. No more is begun, and what is under way ends by itself.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import BoundedSemaphore
+from typing import TypeVar
 
-__all__ = ["working_threads"]
+__all__ = ["Cores", "working_threads"]
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -22,3 +27,67 @@ def working_threads(most: int, *, name: str) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
+
+
+class Cores:
+    """So many cores for all who work here; any thread may ask them.
+
+    Whoever has work does it in its own thread, one piece after the other, and is helped where cores are idle. Beside as
+    many askers as there are cores nobody is helped: threads of each would only wait for one another, which cost a
+    twentieth of a query's time.
+    """
+
+    def __init__(self, count: int, *, name: str) -> None:
+        """`name` begins the names of the threads that help."""
+        self._count = count
+        self._name = name
+        self._free = BoundedSemaphore(count)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self._count
+
+    def do(self, work: Callable[[T], None], pieces: Iterable[T]) -> None:
+        """The work of each piece, once, begun in their order; returns when all is done.
+
+        Raises what the work raises; then no other piece is begun.
+        """
+        left = deque(pieces)
+
+        def do_what_is_left() -> None:
+            try:
+                while left:
+                    with self._free:
+                        self._do_one(work, left)
+            except BaseException:
+                left.clear()
+                raise
+
+        helpers = self._idle(most=min(self._count, len(left)) - 1)
+        if not helpers:
+            do_what_is_left()
+            return
+        # Made for this call: starting threads costs microseconds beside the work, and leaves nothing to close.
+        with working_threads(helpers, name=self._name) as pool:
+            helping = [pool.submit(do_what_is_left) for _ in range(helpers)]
+            do_what_is_left()
+            for each in helping:
+                each.result()
+
+    @staticmethod
+    def _do_one(work: Callable[[T], None], left: deque[T]) -> None:
+        try:
+            piece = left.popleft()
+        except IndexError:  # another thread took the last one
+            return
+        work(piece)
+
+    def _idle(self, *, most: int) -> int:
+        """How many more threads would find a core now; the one that asks takes one itself."""
+        taken = 0
+        while taken <= most and self._free.acquire(blocking=False):
+            taken += 1
+        for _ in range(taken):
+            self._free.release()
+        return max(0, min(most, taken - 1))

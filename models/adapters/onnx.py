@@ -3,9 +3,9 @@
 Rules kept here:
 
 1. Only verified bytes reach the parsers of the engine and the tokenizer.
-2. One session, each run on one core: `threads` runs go at once, from callers' threads or from this
-   module's own for a large call. Two such runs serve 260 queries a second on two cores; one run with
-   two threads serves 179.
+2. One session, each run on one core: `threads` runs go at once, in the callers' threads and, where a
+   call has several runs and cores are idle, in threads that help it. Two such runs serve 260 queries a
+   second on two cores; one run with two threads serves 179.
 3. Idle threads sleep. Spinning turns a query of 3 ms into one of 90 ms beside a busy neighbour.
 4. Errors of the engine become ours, and never carry a text.
 
@@ -17,7 +17,6 @@ Not here: downloading, queueing, caching of vectors.
 
 import os
 from collections.abc import Sequence
-from threading import BoundedSemaphore
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +30,7 @@ from models.embedder import Vectors
 from models.errors import EmbeddingError, ModelLoadError
 from models.manifest import ModelManifest, VerifiedModel
 from models.texts import embeddable_texts
-from models.threads import working_threads
+from models.threads import Cores
 
 __all__ = ["OnnxEmbedder", "default_embedder", "load_embedder", "usable_cores"]
 
@@ -68,7 +67,7 @@ def load_embedder(name: str, *, threads: int | None = None) -> "OnnxEmbedder":
 class OnnxEmbedder:
     """A verified model in ONNX Runtime. Threads may share it; it holds nothing that must be closed."""
 
-    __slots__ = ("_manifest", "_runs", "_session", "_threads", "_tokenizer")
+    __slots__ = ("_cores", "_manifest", "_session", "_tokenizer")
 
     def __init__(self, model: VerifiedModel, *, threads: int = 1) -> None:
         """Load `model` and embed one text to prove it works.
@@ -78,8 +77,7 @@ class OnnxEmbedder:
         if threads < 1:
             raise ValueError(f"threads: {threads} is not at least 1")
         self._manifest = model.manifest
-        self._threads = threads
-        self._runs = BoundedSemaphore(threads)
+        self._cores = Cores(threads, name="embed")
         self._tokenizer = _tokenizer(model)
         self._session = _session(model)
         self._prove()
@@ -92,7 +90,7 @@ class OnnxEmbedder:
     @property
     def threads(self) -> int:
         """How many runs go at once, each on one core."""
-        return self._threads
+        return self._cores.count
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension). Raises `InvalidTextsError`, `EmbeddingError`."""
@@ -111,16 +109,7 @@ class OnnxEmbedder:
         def run(batch: list[int]) -> None:
             vectors[batch] = self._run([tokens[position] for position in batch])
 
-        workers = min(self._threads, len(batches))
-        if workers < 2:
-            for batch in batches:
-                run(batch)
-        else:
-            # Made for this call: starting threads costs microseconds beside the runs, and leaves
-            # nothing to close.
-            with working_threads(workers, name="embed") as pool:
-                for _ in pool.map(run, batches):
-                    pass
+        self._cores.do(run, batches)
         return vectors
 
     def _tokens(self, text: str) -> NDArray[np.int32]:
@@ -141,8 +130,7 @@ class OnnxEmbedder:
             input_ids[row, : len(ids)] = ids
             attention_mask[row, : len(ids)] = 1
         try:
-            with self._runs:
-                output = self._session.run(None, {"input_ids": input_ids, "attention_mask": attention_mask})[0]
+            output = self._session.run(None, {"input_ids": input_ids, "attention_mask": attention_mask})[0]
         except Exception as error:
             raise EmbeddingError(
                 f"model {self._manifest.name}: the engine failed on a batch of {len(batch)} by {width} tokens"

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer import word_scores
+from indexer.adapters import faiss_index
 from indexer.adapters.faiss_index import HALF_PRECISION_FROM, FaissVectorIndex, bytes_of
 from indexer.adapters.lexical_index import ArrayLexicalIndex
 from indexer.artefact import Artefact
@@ -82,6 +83,25 @@ class TestFaissVectorIndex(VectorIndexContract):
     @pytest.fixture
     def build(self) -> Build:
         return FaissVectorIndex
+
+
+class TestFaissVectorIndexInParts(VectorIndexContract):
+    @pytest.fixture
+    def build(self, monkeypatch: pytest.MonkeyPatch) -> Build:
+        monkeypatch.setattr(faiss_index, "IN_PARTS_FROM", 1)
+        monkeypatch.setattr(faiss_index, "_PART", 7)
+        return FaissVectorIndex
+
+
+@settings(max_examples=50)
+@given(kinds=st.lists(st.integers(0, 5), min_size=1, max_size=60), part=st.integers(1, 70), k=st.integers(1, 70))
+def test_in_parts_of_any_size_the_answer_is_that_of_the_whole(kinds: list[int], part: int, k: int) -> None:
+    vectors, queries = unit(6, 16)[kinds], unit(3, 16, seed=1)
+    whole = FaissVectorIndex(vectors).search(queries, k)
+    with patch.object(faiss_index, "IN_PARTS_FROM", 1), patch.object(faiss_index, "_PART", part):
+        in_parts = FaissVectorIndex(vectors).search(queries, k)
+    for expected, found in zip(whole, in_parts, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_half_precision_finds_the_nearest_up_to_its_rounding_in_half_the_memory() -> None:

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from threading import Event, Thread, current_thread
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from models import (
     Embedder,
@@ -97,6 +99,54 @@ def test_many_documents_on_two_threads_come_back_in_order(
     texts = [f"{TEXTS[number % len(TEXTS)]} {number}" for number in range(60)]
     both = two_threads.embed_documents(texts)
     assert np.abs(both - onnx_embedder.embed_documents(texts)).max() < 1e-5
+
+
+class WatchedSession:
+    """The engine's session; it knows in which threads it ran, and holds up the runs of one text."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.ran_in: set[str] = set()
+        self.held, self.let_go = Event(), Event()
+
+    def run(self, names: object, inputs: dict[str, NDArray[np.int64]]) -> Any:
+        self.ran_in.add(current_thread().name)
+        if current_thread().name == "held":
+            self.held.set()
+            assert self.let_go.wait(timeout=30)
+        return self._session.run(names, inputs)
+
+
+@pytest.fixture
+def watched(packaged: VerifiedModel) -> tuple[OnnxEmbedder, WatchedSession]:
+    embedder = OnnxEmbedder(packaged, threads=2)
+    embedder._session = session = WatchedSession(embedder._session)
+    return embedder, session
+
+
+OF_SEVERAL_RUNS = [f"{TEXTS[number % len(TEXTS)]} {number}" for number in range(60)]
+
+
+def test_a_call_of_several_runs_is_helped_where_a_core_is_idle(watched: tuple[OnnxEmbedder, WatchedSession]) -> None:
+    embedder, session = watched
+    embedder.embed_documents(OF_SEVERAL_RUNS)
+    assert len(session.ran_in) == 2
+    assert current_thread().name in session.ran_in
+
+
+def test_beside_another_call_on_two_cores_a_call_runs_in_its_own_thread_alone(
+    watched: tuple[OnnxEmbedder, WatchedSession],
+) -> None:
+    embedder, session = watched
+    other = Thread(target=embedder.embed_queries, args=(["list the buckets"],), name="held")
+    other.start()
+    try:
+        assert session.held.wait(timeout=30)
+        embedder.embed_documents(OF_SEVERAL_RUNS)
+    finally:
+        session.let_go.set()
+        other.join()
+    assert session.ran_in == {"held", current_thread().name}
 
 
 def test_the_number_of_threads_defaults_to_the_cores_and_is_at_least_one(packaged: VerifiedModel) -> None:

@@ -1,14 +1,16 @@
-"""Threads for one piece of work."""
+"""Threads for one piece of work, and cores that share one."""
 
 from __future__ import annotations
 
 from concurrent.futures import Future
 from contextlib import suppress
-from threading import Event
+from threading import Barrier, Event, Thread, current_thread
 from threading import enumerate as running
 from typing import NoReturn
 
-from models.threads import working_threads
+import pytest
+
+from models.threads import Cores, working_threads
 
 
 def test_at_the_end_all_is_done_and_no_thread_is_left() -> None:
@@ -43,3 +45,89 @@ def test_who_fails_waits_for_no_thread_and_begins_nothing_more() -> None:
     thread.join()
     assert under_way.result()
     assert not more.is_set()
+
+
+def test_idle_cores_help_and_each_piece_is_done_once() -> None:
+    at_once, done = Barrier(3), list[int]()
+
+    def work(piece: int) -> None:
+        if piece < 3:
+            at_once.wait(timeout=10)  # ends only where three pieces are under way at once
+        done.append(piece)
+
+    Cores(3, name="helping").do(work, range(20))
+    assert sorted(done) == list(range(20))
+    assert not [one for one in running() if one.name.startswith("helping")]
+
+
+def test_one_core_is_the_caller_s_and_takes_the_pieces_in_their_order() -> None:
+    done: list[tuple[int, str]] = []
+    Cores(1, name="helping").do(lambda piece: done.append((piece, current_thread().name)), range(5))
+    assert done == [(piece, current_thread().name) for piece in range(5)]
+
+
+def test_nobody_is_helped_while_others_work_on_every_other_core() -> None:
+    cores, begun, released = Cores(2, name="helping"), Event(), Event()
+
+    def hold(_: int) -> None:
+        begun.set()
+        assert released.wait(timeout=10)
+
+    other = Thread(target=cores.do, args=(hold, [0]))
+    other.start()
+    there: set[str] = set()
+    try:
+        assert begun.wait(timeout=10)
+        cores.do(lambda _: there.update(one.name for one in running()), range(50))
+    finally:
+        released.set()
+        other.join()
+    assert not [name for name in there if name.startswith("helping")]
+
+
+def test_nobody_works_beside_as_many_as_there_are_cores() -> None:
+    cores, begun, released, done = Cores(1, name="helping"), Event(), Event(), list[str]()
+
+    def hold(_: int) -> None:
+        begun.set()
+        assert released.wait(timeout=10)
+        done.append("first")
+
+    other = Thread(target=cores.do, args=(hold, [0]))
+    other.start()
+    assert begun.wait(timeout=10)
+    last = Thread(target=cores.do, args=(lambda _: done.append("second"), [0]))
+    last.start()
+    last.join(timeout=0.2)
+    released.set()
+    for each in (other, last):
+        each.join()
+    assert done == ["first", "second"]
+
+
+def test_work_that_fails_is_raised_and_no_other_piece_is_begun() -> None:
+    begun: list[int] = []
+
+    def work(piece: int) -> None:
+        begun.append(piece)
+        if piece == 0:
+            raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        Cores(1, name="helping").do(work, range(100))
+    assert begun == [0]
+
+
+def test_what_a_helper_raises_is_raised_and_the_caller_begins_no_other_piece() -> None:
+    failed, begun = Event(), list[int]()
+
+    def work(piece: int) -> None:
+        begun.append(piece)
+        if current_thread().name.startswith("helping"):
+            failed.set()
+            raise RuntimeError("out of memory")
+        assert failed.wait(timeout=10)
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        Cores(2, name="helping").do(work, range(300_000))
+    assert len(begun) < 300_000
