@@ -7,7 +7,6 @@ beyond them, up to as many again.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from functools import partial
@@ -37,7 +36,7 @@ class Places:
         self._most = most
         self._lock = Lock()
         self._taken = 0
-        self._of: Counter[str] = Counter()
+        self._of: dict[str, int] = {}
         """By asker, those that have any."""
 
     @property
@@ -56,7 +55,7 @@ class Places:
             if self._taken and self._taken + count > self._most and not self._is_due(whose, count):
                 raise RankerUnavailable("overloaded")
             self._taken += count
-            self._of[whose] += count
+            self._of[whose] = self._of.get(whose, 0) + count
 
         def give_back(some: int = count) -> None:
             with self._lock:

@@ -29,12 +29,17 @@ where 0.05 to 0.25 are within a point of each other."""
 
 
 def fused(
-    cosines: NDArray[np.float32] | NDArray[np.float64] | np.float64,
+    cosines: NDArray[np.float32] | NDArray[np.float64],
     lexical: NDArray[np.float64],
     *,
     mean: float,
     spread: float,
     trust: float = 1.0,
 ) -> NDArray[np.float64]:
-    """The scores of tools for queries, shape (queries, tools) or (tools,), as both arguments have; or one cosine."""
-    return np.asarray(trust * (cosines - mean) / spread + LEXICAL_WEIGHT * lexical, dtype=np.float64)
+    """The scores of tools for queries, in the shape of `lexical`, (queries, tools) or (tools,).
+
+    `cosines` has the same shape, or one column for all tools of a query.
+    """
+    scores = LEXICAL_WEIGHT * lexical
+    scores += trust * (cosines - mean) / spread  # in place: arrays of 100,000 tools are made anew in a millisecond
+    return scores

@@ -35,7 +35,7 @@ _CACHED = 50
 _PAIRS = 150
 _APART = 1_000
 """Queries between the first of one round and that of the next; every way begins with the same one."""
-_OPTIONS = ("--strictness", "0", "--poll", "0.2", "--keep-replaced", "1")
+_OPTIONS = ("--strictness", "0", "--keep-replaced", "1")
 
 
 def run(size: int, *, in_flight: Sequence[int], seconds: float, rounds: int) -> dict[str, Any]:

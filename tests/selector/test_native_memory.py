@@ -10,23 +10,25 @@ import pytest
 
 PROGRAM = """
 import numpy as np
-from selector.adapters.native_memory import LARGE, give_back_large
+from selector.adapters.native_memory import give_back_large
+
+MB = 2**20
 
 def resident():
     return 1024 * int(open("/proc/self/status").read().split("VmRSS:")[1].split()[0])
 
 if {told}:
     give_back_large()
-np.ones(16 * LARGE, dtype=np.uint8)  # once, as a first one always goes back and teaches the library to keep the next
+np.ones(16 * MB, dtype=np.uint8)  # once, as a first one always goes back and teaches the library to keep the next
 before = resident()
-held = [np.ones(8 * LARGE, dtype=np.uint8), np.ones(8, dtype=np.uint8), np.ones(4096, dtype=np.uint8)]
+held = [np.ones(8 * MB, dtype=np.uint8), np.ones(8, dtype=np.uint8), np.ones(4096, dtype=np.uint8)]
 del held[0]
-print((resident() - before) / LARGE)
+print((resident() - before) / MB)
 """
 
 
 def _kept(*, told: bool) -> float:
-    """Units of `LARGE` that a fresh process keeps of a large array that was let go of."""
+    """Megabytes that a fresh process keeps of a large array that was let go of."""
     command = [sys.executable, "-c", PROGRAM.format(told=told)]
     return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
