@@ -6,9 +6,9 @@ import ctypes
 from contextlib import suppress
 from typing import Final
 
-LARGE: Final = 2**22
-"""Bytes from which an array goes back once it is let go of: those of an index do, the scores of a query rarely."""
-KEPT: Final = 2**23
+LARGE: Final = 2**20
+"""Bytes from which an array goes back once it is let go of: scores of 100,000 tools do, those of 20,000 rarely."""
+KEPT: Final = 2**22
 """Bytes that each thread's memory keeps for the next query."""
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
