@@ -19,6 +19,7 @@ from typing import Final
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
@@ -43,6 +44,16 @@ MAX_BODY_BYTES: Final = 131_072
 """The longest query fits, written in escapes throughout."""
 
 OPENAPI_PATH: Final = "/openapi.json"
+
+_SILENT: Final[TelemetryConfig] = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""FastAPI's own telemetry records paths, query strings and the messages of errors wherever the process has a provider;
+`tracing.py` and `metrics.py` say what may be told."""
 
 
 def build_app(
@@ -91,6 +102,7 @@ def build_app(
         redirect_slashes=False,  # it would repeat the path and the Host header as they were sent
         docs_url=None,  # it would load scripts from elsewhere
         redoc_url=None,
+        telemetry=_SILENT,
     )
     for kind in (RankerUnavailable, RequestValidationError, HTTPException, Exception):
         api.add_exception_handler(kind, _answer_problem)
