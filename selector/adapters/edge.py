@@ -10,6 +10,9 @@ that does not say so is cut off by the framework while it is read.
 
 A request on a connection that is one too many is refused here too, but for the question whether the process lives: no
 orchestrator shall end a replica because many ask it.
+
+Once the replica leaves, every answer ends its connection: whoever keeps connections opens its next one elsewhere, and
+finds none that is closed under a request.
 """
 
 from __future__ import annotations
@@ -51,9 +54,12 @@ def marked_crowded(app: ASGIApp) -> ASGIApp:
 class Edge:
     """An ASGI application around another one."""
 
-    def __init__(self, app: ASGIApp, *, served: Callable[[], Served], max_body_bytes: int) -> None:
-        """`served` says which names stand in the log; raises nothing."""
+    def __init__(
+        self, app: ASGIApp, *, served: Callable[[], Served], leaving: Callable[[], bool], max_body_bytes: int
+    ) -> None:
+        """`served` says which names stand in the log, `leaving` whether the process is about to end; neither raises."""
         self._app = app
+        self._leaving = leaving
         self._served = served
         self._max_body_bytes = max_body_bytes
 
@@ -67,7 +73,10 @@ class Edge:
 
         async def identified(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = identity
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID_HEADER] = identity
+                if self._leaving():
+                    headers["connection"] = "close"
             await send(message)
 
         sent = StatusSeen(identified)

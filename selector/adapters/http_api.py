@@ -75,10 +75,10 @@ def build_app(
 
     `served` is asked what is served, `unreadable` what of the store cannot be read now; `access` says what a key allows
     (None: everybody may ask everything), `rates` how much (None: any amount); a body may take `patience` seconds to
-    arrive; readiness says no until the `start` is over and once `leaving`. All of `background` runs from start to
-    stop. `routers` bring further routes, behind the same keys but for the `open_paths` among them. Each of `around`
-    wraps what is there so far, the last one outermost: it sees every request and the status of every answer, and must
-    raise nothing.
+    arrive; readiness says no until the `start` is over and once `leaving`, from when on answers end connections. All of
+    `background` runs from start to stop. `routers` bring further routes, behind the same keys but for the `open_paths`
+    among them. Each of `around` wraps what is there so far, the last one outermost: it sees every request and the
+    status of every answer, and must raise nothing.
     """
 
     @asynccontextmanager
@@ -117,7 +117,7 @@ def build_app(
     describe(api, open_paths=opened)
 
     app: ASGIApp = Door(api, access=access, rates=rates, open_paths=opened)
-    app = Edge(Clock(app, patience=patience), served=served, max_body_bytes=MAX_BODY_BYTES)
+    app = Edge(Clock(app, patience=patience), served=served, leaving=leaving, max_body_bytes=MAX_BODY_BYTES)
     for wrap in around:
         app = wrap(app)
     return app

@@ -3,8 +3,9 @@
 The socket is bound before the server starts, so that port 0 has a number to print and a port that is taken is an
 error before anything is loaded.
 
-On SIGTERM only readiness changes, for as long as balancers need to notice; requests are answered as before. Then the
-listener closes and the requests in flight finish. Ctrl-C, or a second signal, does not wait for balancers.
+On SIGTERM readiness changes, for as long as balancers need to notice; requests are answered as before, each on a
+connection that ends with its answer. Then the listener closes and the requests in flight finish. Ctrl-C, or a second
+signal, does not wait for balancers.
 """
 
 from __future__ import annotations

@@ -173,10 +173,17 @@ async def test_on_sigterm_readiness_turns_503_and_requests_are_answered_until_th
     put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=embedder)
     with running_server(store, "--drain", "600", log=tmp_path / "log") as server:
         ready = f"{server.url}/health/ready"
-        assert httpx2.get(ready).status_code == 200
+        before = httpx2.get(ready)
+        assert before.status_code == 200
+        assert "connection" not in before.headers
         server.process.send_signal(signal.SIGTERM)
         await until(lambda: httpx2.get(ready).status_code == 503)
         assert httpx2.get(ready).json()["code"] == "leaving"
+        # Who keeps its connections opens the next one, which a balancer sends elsewhere.
+        asked = {"query": "delete a file", "limit": 1}
+        rank = f"{server.url}/v1/applications/{APPLICATION}/surfaces/{SURFACE}/rank"
+        for answer in (httpx2.get(ready), httpx2.post(rank, json=asked), httpx2.post(f"{rank}s", json=asked)):
+            assert answer.headers["connection"] == "close"
         assert httpx2.get(f"{server.url}/health/live").status_code == 200
         async with SelectorClient(server.url, timeout=DEADLINE) as client:
             assert (await client.rank(ask("delete a file"))).ranked[0].name == "file_delete"
