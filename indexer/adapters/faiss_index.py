@@ -28,19 +28,20 @@ IN_PARTS_FROM: Final = 32_768
 """Tools; a search then takes some milliseconds, and starting a thread a fraction of one."""
 _PART: Final = 16_384
 """Tools of a part, about."""
-_MOST_CORES: Final = 4
-_CORES: Final = Cores(min(faiss.omp_get_max_threads(), _MOST_CORES), name="search")
-"""Of this process, whichever of its indexes is searched."""
 
 
 class FaissVectorIndex:
     """Nearest tools; threads may share it."""
 
-    __slots__ = ("_dimension", "_ends", "_parts", "_tools")
+    __slots__ = ("_cores", "_dimension", "_ends", "_parts", "_tools")
 
-    def __init__(self, vectors: NDArray[np.float32]) -> None:
-        """`vectors`: unit length, shape (tools, dimension); they are copied."""
+    def __init__(self, vectors: NDArray[np.float32], *, cores: Cores | None = None) -> None:
+        """`vectors`: unit length, shape (tools, dimension); they are copied.
+
+        `cores`: those that may help with a large search; None for the asker's own alone.
+        """
         _on_this_thread_alone()
+        self._cores = cores
         self._tools, self._dimension = vectors.shape
         parts = 1 if self._tools < IN_PARTS_FROM else -(-self._tools // _PART)
         self._ends = [self._tools * part // parts for part in range(parts + 1)]
@@ -66,7 +67,11 @@ class FaissVectorIndex:
             scores, rows = self._parts[part].search(queries, min(k, size))
             found[part] = scores, rows + self._ends[part]
 
-        _CORES.do(search, range(len(self._parts)))
+        if self._cores is None:
+            for part in range(len(found)):
+                search(part)
+        else:
+            self._cores.do(search, range(len(found)))
         if len(found) == 1:
             return list(zip(*found[0], strict=True))
         scores, rows = (np.concatenate(each, axis=1) for each in zip(*found, strict=True))

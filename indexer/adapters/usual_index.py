@@ -11,6 +11,7 @@ from indexer.adapters.lexical_index import SHORT_ROWS_UNTIL, ArrayLexicalIndex
 from indexer.artefact import NAMES, WORDS, Artefact, IndexManifest
 from indexer.index import SurfaceIndex, open_index
 from indexer.ports import VectorStore
+from models.threads import Cores
 
 _IMPACT: Final = 8
 _NAME: Final = 80
@@ -22,6 +23,12 @@ _WORD: Final = 16 + 8
 def open_artefact(artefact: Artefact) -> SurfaceIndex:
     """What `indexer.index.open_index` makes of it, and raises."""
     return open_index(artefact, vector_index=FaissVectorIndex, lexical_index=ArrayLexicalIndex)
+
+
+def opening_on(cores: Cores) -> Callable[[Artefact], SurfaceIndex]:
+    """The same, and cores that are idle help with large searches."""
+    vector_index = partial(FaissVectorIndex, cores=cores)
+    return partial(open_index, vector_index=vector_index, lexical_index=ArrayLexicalIndex)
 
 
 def opening_with(vectors: VectorStore) -> Callable[[Artefact], SurfaceIndex]:

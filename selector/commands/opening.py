@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
-from indexer.adapters.usual_index import open_artefact, opening_with, weight, weight_of_words
+from indexer.adapters.usual_index import opening_on, opening_with, weight, weight_of_words
 from indexer.adapters.vector_cache import VectorFile
 from indexer.commands.numbers import number, whole
 from indexer.errors import IndexerError
@@ -16,6 +16,7 @@ from indexer.ports import ArtefactStore, VectorCache, VectorStore
 from models.adapters.onnx import MOST_DEFAULT_THREADS, usable_cores
 from models.embedder import Embedder
 from models.errors import ModelError
+from models.threads import Cores
 from selector.abstaining import STRICTNESS
 from selector.adapters.native_memory import trim
 from selector.errors import SelectorError
@@ -44,7 +45,7 @@ def library_of(
     """The library of a store that was not looked at yet. `vectors`: None for those in memory."""
     return Library(
         store=store,
-        open_artefact=open_artefact if vectors is None else opening_with(vectors),
+        open_artefact=opening_on(Cores(usable_cores(), name="search")) if vectors is None else opening_with(vectors),
         model=embedder.manifest.identity,
         weigh=weight if vectors is None else weight_of_words,
         budget=budget,

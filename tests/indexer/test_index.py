@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from unittest.mock import patch
 
 import faiss
@@ -22,6 +23,7 @@ from indexer.catalog_file import CatalogTool
 from indexer.document import documents_of
 from indexer.errors import ArtefactError
 from indexer.index import open_index
+from models.threads import Cores
 from surface.lexical import best_first, build_postings, query_words, score
 from tests.contracts.vector_index_contract import Build, VectorIndexContract, unit
 from tests.indexer.samples import EMBEDDER, artefact, prose, tools
@@ -90,7 +92,7 @@ class TestFaissVectorIndexInParts(VectorIndexContract):
     def build(self, monkeypatch: pytest.MonkeyPatch) -> Build:
         monkeypatch.setattr(faiss_index, "IN_PARTS_FROM", 1)
         monkeypatch.setattr(faiss_index, "_PART", 7)
-        return FaissVectorIndex
+        return partial(FaissVectorIndex, cores=Cores(2, name="search"))
 
 
 @settings(max_examples=50)
