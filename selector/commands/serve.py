@@ -100,7 +100,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     loader = FairThreads(1, name="load")
     with (
         bound,
-        scraped(arguments, metrics.registry),
+        scraped(arguments, metrics.registry, patience=arguments.patience),
         ranking_threads(arguments.threads) as threads,
     ):
         check_openness(admittance, host=bound.getsockname()[0], opened=arguments.open)

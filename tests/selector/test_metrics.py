@@ -8,6 +8,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
@@ -19,10 +20,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from indexer.adapters.directory_store import DirectoryStore
 from models.adapters.onnx import default_embedder
 from selector.access import KEY_BYTES, hashed, key_of
-from selector.commands.observing import add_metrics_port, scraped
+from selector.commands.observing import MOST, add_metrics_port, scraped
 from surface.adapters.command_line import WrongUseError
 from tests.selector.builders import APPLICATION, SURFACE, TOOLS, put
-from tests.selector.server_process import REPOSITORY, ServerProcess, running_server, until
+from tests.selector.server_process import DEADLINE, REPOSITORY, ServerProcess, running_server, until
 
 OPERATOR, OWN = key_of(b"o" * KEY_BYTES), key_of(b"n" * KEY_BYTES)
 MARKER = "s3cret-marker"
@@ -160,7 +161,7 @@ def test_a_scrape_without_a_key_is_answered_to_this_machine_only_unless_an_addre
     arguments: tuple[str, ...], *, reached: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = _free_port()
-    with scraped(_parsed("--metrics-port", str(port), *arguments), CollectorRegistry()):
+    with scraped(_parsed("--metrics-port", str(port), *arguments), CollectorRegistry(), patience=10):
         assert httpx2.get(f"http://127.0.0.1:{port}/metrics").status_code == 200
         # Another address of this machine: it answers where all of them are listened on.
         with socket.socket() as other:
@@ -168,10 +169,40 @@ def test_a_scrape_without_a_key_is_answered_to_this_machine_only_unless_an_addre
     assert ("it needs no key" in capsys.readouterr().err) is reached
 
 
+async def test_strangers_who_send_nothing_are_few_and_are_let_go_and_the_scrape_is_answered_again(
+    tmp_path: Path,
+) -> None:
+    port = _free_port()
+    with running_server(tmp_path, "--metrics-port", str(port), "--patience", "2", log=tmp_path / "log") as server:
+
+        def threads() -> int:
+            return len(list(Path(f"/proc/{server.process.pid}/task").iterdir()))
+
+        def scraped_now() -> bool:
+            try:
+                return httpx2.get(f"http://127.0.0.1:{port}/metrics").status_code == 200
+            except httpx2.TransportError:
+                return False
+
+        before = threads()
+        with ExitStack() as held:
+            silent = [
+                held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=DEADLINE))
+                for _ in range(2 * MOST)
+            ]
+            assert silent[-1].recv(1) == b""
+            assert threads() <= before + MOST
+            assert httpx2.get(f"{server.url}/health/live").status_code == 200
+            assert [each.recv(1) for each in silent] == [b""] * len(silent)
+            await until(scraped_now)
+        assert server.stop() == 0
+        assert "Traceback" not in server.log.read_text()
+
+
 def test_an_address_for_the_scrape_without_a_port_is_wrong_use() -> None:
     with (
         pytest.raises(WrongUseError, match="--metrics-port"),
-        scraped(_parsed("--metrics-host", "::1"), CollectorRegistry()),
+        scraped(_parsed("--metrics-host", "::1"), CollectorRegistry(), patience=10),
     ):
         pass
 

@@ -150,3 +150,23 @@ async def test_a_key_is_exchanged_under_load_and_nobody_who_has_a_good_one_is_tu
     assert OLD not in written
     assert NEW not in written
     assert "serving everybody" not in written
+
+
+async def test_an_issuers_key_is_exchanged_in_a_running_service(store: Path, tmp_path: Path) -> None:
+    put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=default_embedder(threads=1))
+    private = [ed25519.Ed25519PrivateKey.generate() for _ in range(2)]
+    pems = [one.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo) for one in private]
+    claims = {"sub": "ada", "aud": "selector", "exp": int(time.time()) + 600, "toolsurface": {APPLICATION: ["*"]}}
+    old, new = (jwt.encode(claims, one, algorithm="EdDSA") for one in private)
+    file = tmp_path / "issuer.pem"
+    file.write_bytes(pems[0])
+    with running_server(store, "--jwt-keys", str(file), "--jwt-audience", "selector", log=tmp_path / "log") as server:
+
+        def statuses() -> list[int]:
+            path = f"{server.url}/v1/applications"
+            return [httpx2.get(path, headers={"authorization": f"Bearer {each}"}).status_code for each in (old, new)]
+
+        assert statuses() == [200, 401]
+        file.write_bytes(pems[1])
+        await until(lambda: statuses() == [401, 200])
+        assert old not in server.log.read_text()
