@@ -215,6 +215,20 @@ def test_a_refusal_says_what_the_service_says(clerk: ConsolePage) -> None:
     expect(clerk.page.locator("#answer")).to_contain_text("limit: takes at most 100")
 
 
+def degraded(route: Route) -> None:
+    """The words alone have answered."""
+    answer: dict[str, Any] = route.fetch().json()
+    route.fulfill(json={**answer, "degraded": "dense_failed"})
+
+
+def refused(route: Route) -> None:
+    """A release is refused, and one of its surfaces for a reason of its own."""
+    served: dict[str, Any] = route.fetch().json()
+    shop = served["applications"]["shop"]
+    shop |= {"refused_release": "0" * 32, "refused": {"clerk": {"code": "damaged", "detail": "its index is damaged"}}}
+    route.fulfill(json=served)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
 def test_no_rule_of_accessibility_is_broken_in_any_state(console: ConsolePage, scheme: str, width: int) -> None:
@@ -228,4 +242,16 @@ def test_no_rule_of_accessibility_is_broken_in_any_state(console: ConsolePage, s
     for query in ("find the overdue invoices and send each customer a text message", "how tall is the Eiffel tower"):
         console.ask(query)
         assert console.violations() == []
+    console.page.route("**/explain", degraded)
+    console.ask("refund a payment")
+    expect(console.page.get_by_text("The words answered alone")).to_be_visible()
+    assert console.violations() == []
+    console.page.route("**/explain", lambda route: route.abort())
+    console.page.route("**/v1/applications", refused)
+    console.page.route("**/health/ready", lambda route: route.fulfill(status=503, body='{"code": "leaving"}'))
+    console.page.get_by_role("button", name="Refresh").click()
+    expect(console.page.locator("#served")).to_contain_text("Refused: clerk")
+    console.ask("refund a payment")
+    expect(console.page.locator("#answer")).to_contain_text("cannot be reached")
+    assert console.violations() == []
     assert console.page.evaluate("document.documentElement.scrollWidth") <= width
