@@ -41,6 +41,13 @@ _OF: Final[Mapping[int, str]] = {
     504: "The deadline of the request is over",
 }
 _RETRY_AFTER: Final = {"Retry-After": {"description": "Whole seconds.", "schema": {"type": "integer", "minimum": 1}}}
+_REQUEST_ID: Final = {
+    "X-Request-Id": {
+        "description": "Of this request in the log: the trace id of its traceparent, or one made for it.",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    }
+}
+_CHALLENGE: Final = {"WWW-Authenticate": {"description": "Asks for a bearer token.", "schema": {"type": "string"}}}
 _SCHEME: Final = {"type": "http", "scheme": "bearer", "description": "An API key, or a signed token where configured."}
 _DEADLINE: Final = {
     "name": DEADLINE_HEADER,
@@ -72,6 +79,10 @@ class Problem(BaseModel):
     """One word that a program can act on."""
     detail: str
     errors: Annotated[list[ProblemFault], Field(max_length=MOST_FAULTS)] = []
+
+
+KEY_IF_THERE_IS_ONE: Final[Mapping[str, Any]] = {"security": [{}, {"key": []}]}
+"""The `openapi_extra` of an open path that tells more to a key."""
 
 
 def problems(*codes: Code) -> dict[int | str, dict[str, Any]]:
@@ -123,8 +134,10 @@ def _completed(api: FastAPI, open_paths: Collection[str]) -> dict[str, Any]:
         for operation in operations.values():
             if not _is_problem(operation["responses"].get("422")):
                 operation["responses"].pop("422", None)
-            operation["security"] = [] if path in open_paths else [{"key": []}]
+            operation.setdefault("security", [] if path in open_paths else [{"key": []}])
             operation.setdefault("parameters", []).append(_DEADLINE)
+            for response in operation["responses"].values():
+                response["headers"] = {**response.get("headers", {}), **_REQUEST_ID}
     return document
 
 
@@ -135,6 +148,8 @@ def _response(status: int, examples: Mapping[str, Any]) -> dict[str, Any]:
     }
     if status in {429, 503}:
         response["headers"] = _RETRY_AFTER
+    if status == 401:
+        response["headers"] = _CHALLENGE
     return response
 
 

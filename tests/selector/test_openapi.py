@@ -193,8 +193,9 @@ async def test_the_refusals_are_those_that_are_shown(
     http: httpx2.AsyncClient, document: dict[str, Any], status: str, body: Any, headers: dict[str, str]
 ) -> None:
     response = await http.post(f"{SURFACE}/rank", json=body, headers=headers)
-    shown = document["paths"][f"{TEMPLATE}/rank"]["post"]["responses"][status]["content"]["application/problem+json"]
-    assert response.json() in _examples(document, shown)
+    shown = document["paths"][f"{TEMPLATE}/rank"]["post"]["responses"][status]
+    assert response.json() in _examples(document, shown["content"]["application/problem+json"])
+    assert response.headers.keys() - {"content-type", "content-length"} == {name.lower() for name in shown["headers"]}
 
 
 def test_the_page_about_the_service_shows_the_same_answer_and_names_every_code(app: Any) -> None:

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 
 from selector.access import Grant
 from selector.adapters.door import caller_of
-from selector.adapters.openapi import problems, succeeds
+from selector.adapters.openapi import KEY_IF_THERE_IS_ONE, problems, succeeds
 from selector.adapters.problems import problem
 from selector.reports import Alive, Ready, report_of
 from selector.served import Served, Start
@@ -35,6 +35,7 @@ def health_routes(
     @router.get(
         "/ready",
         response_model=Ready,
+        openapi_extra=dict(KEY_IF_THERE_IS_ONE),
         responses={
             **succeeds("ready", "ready_for_an_operator"),
             **problems("internal", "no_index", "loading", "store_unavailable", "leaving", "too_many_connections"),
