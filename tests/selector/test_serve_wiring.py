@@ -1,7 +1,8 @@
-"""What the options of a real `serve` process reach: strictness, traces and the log, rates, caches."""
+"""What the options of a real `serve` process reach: strictness, traces and the log, rates, caches, deadlines."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -113,10 +114,34 @@ def test_replicas_count_a_rate_together(store: Path, tmp_path: Path, shared: str
         assert "counts alone" not in one.log.read_text() + two.log.read_text()
 
 
-def _source(server: ServerProcess, source: str) -> int:
+def _metric(server: ServerProcess, name: str) -> int:
     scrape = httpx2.get(f"{server.url}/metrics").text
-    (value,) = re.findall(rf'^toolsurface_rankings_total{{source="{source}"}} (\S+)$', scrape, re.MULTILINE)
+    (value,) = re.findall(rf"^toolsurface_{re.escape(name)} (\S+)$", scrape, re.MULTILINE)
     return int(float(value))
+
+
+def _source(server: ServerProcess, source: str) -> int:
+    return _metric(server, f'rankings_total{{source="{source}"}}')
+
+
+async def test_what_a_deadline_ends_leaves_the_queue_and_the_thread_and_is_never_computed(
+    store: Path, tmp_path: Path
+) -> None:
+    many = [f"{at} " + "delete a file and send an invoice, " * 100 for at in range(32)]
+    with running_server(store, log=tmp_path / "log") as server:
+        async with httpx2.AsyncClient(base_url=server.url, timeout=DEADLINE) as http:
+            headers = {"x-request-deadline-ms": "20"}
+            answers = await asyncio.gather(
+                *(http.post(f"{RANK}-batch", json={"queries": many, "limit": 5}, headers=headers) for _ in range(2))
+            )
+        assert {answer.json()["code"] for answer in answers} == {"deadline_exceeded"}
+        # One turn of one of them may be in the thread; nothing behind it is begun.
+        await until(lambda: _metric(server, "queries_waiting") == 0)
+        assert (_source(server, "computed"), _metric(server, "queries_abandoned_total")) == (0, 2 * len(many))
+        begun = {stage: _metric(server, f'stage_seconds_count{{stage="{stage}"}}') for stage in ("embed", "words")}
+        assert begun["embed"] <= 1
+        assert begun["words"] == 0
+        assert _post(server, "delete a file").status_code == 200
 
 
 async def test_a_replica_answers_with_what_another_one_has_computed(store: Path, tmp_path: Path, shared: str) -> None:

@@ -168,7 +168,7 @@ async def test_no_route_but_the_named_ones_is_open(http: httpx2.AsyncClient) -> 
         for method, operation in operations.items():
             response = await http.request(method, path.replace("{application}", "shop").replace("{surface}", "reader"))
             assert (response.status_code == 401) == (path not in opened)
-            open_to_all = {"/health/live": [], "/health/ready": [{}, {"key": []}]}
+            open_to_all: dict[str, Any] = {"/health/live": [], "/health/ready": [{}, {"key": []}]}
             assert operation["security"] == open_to_all.get(path, [{"key": []}])
 
 
