@@ -60,7 +60,7 @@ def test_what_cannot_be_meant_is_refused_by_name(given: list[str], says: str) ->
     assert str(raised.value).startswith(says)
 
 
-async def test_replicas_find_each_others_rankings_in_redis_and_answer_when_it_has_died(tmp_path: Path) -> None:
+async def test_what_a_replica_keeps_in_redis_holds_no_query_and_it_answers_when_redis_has_died(tmp_path: Path) -> None:
     key, store = tmp_path / "key", tmp_path / "store"
     key.write_bytes(bytes(range(32)))
     put(DirectoryStore(store), {SURFACE: TOOLS}, embedder=default_embedder(threads=1))
