@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import BoundedSemaphore
+from threading import Lock
 from typing import TypeVar
 
 __all__ = ["Cores", "working_threads"]
@@ -32,16 +32,19 @@ def working_threads(most: int, *, name: str) -> Iterator[ThreadPoolExecutor]:
 class Cores:
     """So many cores for all who work here; any thread may ask them.
 
-    Whoever has work does it in its own thread, one piece after the other, and is helped where cores are idle. Beside as
-    many askers as there are cores nobody is helped: threads of each would only wait for one another, which cost a
-    twentieth of a query's time.
+    Whoever has work does it in its own thread, one piece after the other, and is helped where cores are idle. Each piece
+    gets a core in the order of asking, so nobody starves. Beside as many askers as there are cores nobody is helped:
+    threads of each would only wait for one another, which cost a twentieth of a query's time.
     """
 
     def __init__(self, count: int, *, name: str) -> None:
         """`name` begins the names of the threads that help."""
         self._count = count
         self._name = name
-        self._free = BoundedSemaphore(count)
+        self._lock = Lock()
+        self._free = count
+        self._waiting: deque[Lock] = deque()
+        """Of each that waits for a core, what is let go of once it has one."""
 
     @property
     def count(self) -> int:
@@ -58,7 +61,7 @@ class Cores:
         def do_what_is_left() -> None:
             try:
                 while left:
-                    with self._free:
+                    with self._one():
                         self._do_one(work, left)
             except BaseException:
                 left.clear()
@@ -85,9 +88,32 @@ class Cores:
 
     def _idle(self, *, most: int) -> int:
         """How many more threads would find a core now; the one that asks takes one itself."""
-        taken = 0
-        while taken <= most and self._free.acquire(blocking=False):
-            taken += 1
-        for _ in range(taken):
-            self._free.release()
-        return max(0, min(most, taken - 1))
+        with self._lock:
+            return max(0, min(most, self._free - 1))
+
+    @contextmanager
+    def _one(self) -> Iterator[None]:
+        """A core, in the order of asking: whoever gives one back and asks again at once stands behind the others."""
+        turn = Lock()
+        with self._lock:
+            waits = not self._free
+            if waits:
+                turn.acquire()
+                self._waiting.append(turn)
+            else:
+                self._free -= 1
+        try:
+            if waits:
+                turn.acquire()
+            yield
+        finally:
+            self._give_back(turn)
+
+    def _give_back(self, turn: Lock) -> None:
+        with self._lock:
+            if turn in self._waiting:  # interrupted before it had one
+                self._waiting.remove(turn)
+            elif self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._free += 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from concurrent.futures import Future
 from contextlib import suppress
-from threading import Barrier, Event, Thread, current_thread
+from threading import Barrier, Event, Thread, current_thread, main_thread
 from threading import enumerate as running
 from typing import NoReturn
 
@@ -103,6 +104,53 @@ def test_nobody_works_beside_as_many_as_there_are_cores() -> None:
     for each in (other, last):
         each.join()
     assert done == ["first", "second"]
+
+
+def test_whoever_waits_for_a_core_has_the_next_one() -> None:
+    cores, done = Cores(1, name="helping"), list[str]()
+    other = Thread(target=cores.do, args=(done.append, ["the other's"]))
+
+    def work(piece: str) -> None:
+        if piece == "first":
+            other.start()
+            while not cores._waiting and other.is_alive():
+                other.join(timeout=0.001)
+        done.append(piece)
+
+    cores.do(work, ["first", "second", "third"])
+    other.join()
+    assert done == ["first", "the other's", "second", "third"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals for one thread")
+def test_who_is_interrupted_while_waiting_for_a_core_takes_none() -> None:
+    cores, begun, released, done = Cores(1, name="helping"), Event(), Event(), list[int]()
+
+    def hold(_: int) -> None:
+        begun.set()
+        assert released.wait(timeout=10)
+
+    def interrupt() -> None:
+        while not cores._waiting:
+            released.wait(timeout=0.001)
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+
+    other = Thread(target=cores.do, args=(hold, [0]))
+    other.start()
+    assert begun.wait(timeout=10)
+    interrupting = Thread(target=interrupt)
+    interrupting.start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            cores.do(done.append, [1])
+    finally:
+        signal.signal(signal.SIGINT, before)
+        released.set()
+        for each in (other, interrupting):
+            each.join()
+    cores.do(done.append, [2, 3])
+    assert done == [2, 3]
 
 
 def test_work_that_fails_is_raised_and_no_other_piece_is_begun() -> None:
