@@ -32,7 +32,7 @@ def working_threads(most: int, *, name: str) -> Iterator[ThreadPoolExecutor]:
 class Cores:
     """So many cores for all who work here; any thread may ask them.
 
-    Whoever has work does it in its own thread, one piece after the other, and is helped where cores are idle. Each piece
+    Whoever has work does it in its own thread, piece after piece, and is helped where cores are idle. Each piece
     gets a core in the order of asking, so nobody starves. Beside as many askers as there are cores nobody is helped:
     threads of each would only wait for one another, which cost a twentieth of a query's time.
     """
