@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
-from typing import TypeVar
+from typing import Final, TypeVar
 
 __all__ = ["Cores", "working_threads"]
 
 T = TypeVar("T")
+
+_TURN: Final = 8
+"""Pieces that a core does before it goes to another asker: all of a query's. From one piece to the next, the other's
+thread wakes up meanwhile: that cost a fifth of the time of both."""
 
 
 @contextmanager
@@ -32,8 +36,8 @@ def working_threads(most: int, *, name: str) -> Iterator[ThreadPoolExecutor]:
 class Cores:
     """So many cores for all who work here; any thread may ask them.
 
-    Whoever has work does it in its own thread, piece after piece, and is helped where cores are idle. Each piece
-    gets a core in the order of asking, so nobody starves. Beside as many askers as there are cores nobody is helped:
+    Whoever has work does it in its own thread, piece after piece, and is helped where cores are idle. A core does
+    some pieces at a time and goes to whoever has waited longest, so nobody starves. Beside as many askers as there are cores nobody is helped:
     threads of each would only wait for one another, which cost a twentieth of a query's time.
     """
 
@@ -62,7 +66,8 @@ class Cores:
             try:
                 while left:
                     with self._one():
-                        self._do_one(work, left)
+                        for _ in range(_TURN):
+                            self._do_one(work, left)
             except BaseException:
                 left.clear()
                 raise

@@ -106,20 +106,20 @@ def test_nobody_works_beside_as_many_as_there_are_cores() -> None:
     assert done == ["first", "second"]
 
 
-def test_whoever_waits_for_a_core_has_the_next_one() -> None:
-    cores, done = Cores(1, name="helping"), list[str]()
-    other = Thread(target=cores.do, args=(done.append, ["the other's"]))
+def test_whoever_waits_for_a_core_has_it_after_some_pieces_of_another() -> None:
+    cores, done = Cores(1, name="helping"), list[int]()
+    other = Thread(target=cores.do, args=(done.append, [-1]))
 
-    def work(piece: str) -> None:
-        if piece == "first":
+    def work(piece: int) -> None:
+        if piece == 0:
             other.start()
             while not cores._waiting and other.is_alive():
                 other.join(timeout=0.001)
         done.append(piece)
 
-    cores.do(work, ["first", "second", "third"])
+    cores.do(work, range(100))
     other.join()
-    assert done == ["first", "the other's", "second", "third"]
+    assert done == [*range(8), -1, *range(8, 100)]
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals for one thread")
