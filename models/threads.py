@@ -36,9 +36,9 @@ def working_threads(most: int, *, name: str) -> Iterator[ThreadPoolExecutor]:
 class Cores:
     """So many cores for all who work here; any thread may ask them.
 
-    Whoever has work does it in its own thread, piece after piece, and is helped where cores are idle. A core does
-    some pieces at a time and goes to whoever has waited longest, so nobody starves. Beside as many askers as there are cores nobody is helped:
-    threads of each would only wait for one another, which cost a twentieth of a query's time.
+    Whoever has work does it in its own thread, piece after piece, and is helped where cores are idle. A core does some
+    pieces at a time and goes to whoever has waited longest, so nobody starves. Beside as many askers as there are cores
+    nobody is helped: threads of each would only wait for one another, which cost a twentieth of a query's time.
     """
 
     def __init__(self, count: int, *, name: str) -> None:

@@ -24,7 +24,7 @@ from surface.ranking import RankRequest
 
 
 class Bare:
-    """The parts of one ranking, asked from as many threads as there are requests in flight."""
+    """The parts of one ranking, asked by as many askers as there are requests in flight."""
 
     def __init__(self, store: Path) -> None:
         self._model = default_embedder(threads=usable_cores())
@@ -49,13 +49,17 @@ class Bare:
     def measured(
         self, work: Callable[[str], None], queries: Sequence[str], *, in_flight: int, seconds: float, first: int
     ) -> Any:
-        """As the client measures: what each took in milliseconds, the whole seconds, the processor's ms for one."""
+        """As the client measures: what each took in milliseconds, the whole seconds, the processor's ms for one.
+
+        Several askers have it done by as many threads as rank; one alone does it itself.
+        """
         took: list[float] = []
+        do = work if in_flight == 1 else lambda query: self._threads.submit(work, query).result()
         ends, started, busy = time.monotonic() + seconds, time.monotonic(), time.process_time()
 
         def ask(at: int) -> None:
             while (began := time.monotonic()) < ends:
-                work(queries[at % len(queries)])
+                do(queries[at % len(queries)])
                 took.append(1000 * (time.monotonic() - began))
                 at += in_flight
 
