@@ -7,7 +7,7 @@ when it ends. No more is begun, and what is under way ends by itself.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Lock
 from typing import Final, TypeVar
@@ -39,6 +39,8 @@ class Cores:
     Whoever has work does it in its own thread, piece after piece, and is helped where cores are idle. A core does some
     pieces at a time and goes to whoever has waited longest, so nobody starves. Beside as many askers as there are cores
     nobody is helped: threads of each would only wait for one another, which cost a twentieth of a query's time.
+
+    Work asks for no core of the same ones: it would wait for itself.
     """
 
     def __init__(self, count: int, *, name: str) -> None:
@@ -77,11 +79,23 @@ class Cores:
             do_what_is_left()
             return
         # Made for this call: starting threads costs microseconds beside the work, and leaves nothing to close.
-        with working_threads(helpers, name=self._name) as pool:
-            helping = [pool.submit(do_what_is_left) for _ in range(helpers)]
-            do_what_is_left()
-            for each in helping:
-                each.result()
+        try:
+            with working_threads(helpers, name=self._name) as pool:
+                helping = [*self._helping(pool, do_what_is_left, helpers)]
+                do_what_is_left()
+                for each in helping:
+                    each.result()
+        except BaseException:
+            left.clear()
+            raise
+
+    @staticmethod
+    def _helping(pool: ThreadPoolExecutor, work: Callable[[], None], helpers: int) -> Iterator[Future[None]]:
+        for _ in range(helpers):
+            try:
+                yield pool.submit(work)
+            except RuntimeError:  # the system has no thread left; it goes without
+                return
 
     @staticmethod
     def _do_one(work: Callable[[T], None], left: deque[T]) -> None:

@@ -166,6 +166,39 @@ def test_work_that_fails_is_raised_and_no_other_piece_is_begun() -> None:
     assert begun == [0]
 
 
+def test_where_no_thread_can_be_started_the_caller_does_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Thread) -> NoReturn:
+        raise RuntimeError("can't start new thread")
+
+    done: list[int] = []
+    monkeypatch.setattr(Thread, "start", refuse)
+    Cores(3, name="helping").do(done.append, range(20))
+    assert done == list(range(20))
+
+
+def test_who_is_interrupted_while_helpers_are_started_leaves_them_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, done = Thread.start, list[int]()
+
+    def start_one(thread: Thread) -> None:
+        if any(one.name.startswith("interrupted") for one in running()):
+            raise KeyboardInterrupt
+        start(thread)
+
+    def work(piece: int) -> None:
+        assert released.wait(timeout=10)
+        done.append(piece)
+
+    released = Event()
+    monkeypatch.setattr(Thread, "start", start_one)
+    with pytest.raises(KeyboardInterrupt):
+        Cores(3, name="interrupted").do(work, range(60))
+    begun = [one for one in running() if one.name.startswith("interrupted")]
+    released.set()
+    for each in begun:
+        each.join()
+    assert len(done) <= 1
+
+
 def test_what_a_helper_raises_is_raised_and_the_caller_begins_no_other_piece() -> None:
     failed, begun = Event(), list[int]()
 
