@@ -8,7 +8,7 @@ when it ends. No more is begun, and what is under way ends by itself.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -68,8 +68,8 @@ class Cores:
             try:
                 while left:
                     with self._one():
-                        for _ in range(_TURN):
-                            self._do_one(work, left)
+                        for piece in _taken(left, _TURN):
+                            work(piece)
             except BaseException:
                 left.clear()
                 raise
@@ -96,14 +96,6 @@ class Cores:
                 yield pool.submit(work)
             except RuntimeError:  # the system has no thread left; it goes without
                 return
-
-    @staticmethod
-    def _do_one(work: Callable[[T], None], left: deque[T]) -> None:
-        try:
-            piece = left.popleft()
-        except IndexError:  # another thread took the last one
-            return
-        work(piece)
 
     def _idle(self, *, most: int) -> int:
         """How many more threads would find a core now; the one that asks takes one itself."""
@@ -136,3 +128,10 @@ class Cores:
                 self._waiting.popleft().release()
             else:
                 self._free += 1
+
+
+def _taken(left: deque[T], most: int) -> Iterator[T]:
+    """The next pieces of what several threads take from."""
+    with suppress(IndexError):  # there is no more, or another thread took the last one
+        for _ in range(most):
+            yield left.popleft()
