@@ -164,7 +164,9 @@ def embed_lots(
 
         def begin() -> None:
             for lot in islice(waiting, at_once - len(under_way)):
-                under_way[pool.submit(_embedded, embedder, [texts[key] for key in lot])] = lot
+                future: Future[NDArray[np.float32]] = Future()
+                under_way[future] = lot  # before it begins: an interruption in between finds it
+                pool.submit(_answer, future, embedder, [texts[key] for key in lot])
 
         try:
             begin()
@@ -184,6 +186,15 @@ def embed_lots(
                 if not future.cancel() and future.exception() is None:
                     keep(dict(zip(lot, future.result(), strict=True)))
             raise
+
+
+def _answer(future: Future[NDArray[np.float32]], embedder: Embedder, texts: Sequence[str]) -> None:
+    """Does what an executor does with a future of its own."""
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(_embedded(embedder, texts))
+        except BaseException as error:  # noqa: BLE001 - whoever waits raises it
+            future.set_exception(error)
 
 
 def _embedded(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:

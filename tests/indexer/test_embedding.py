@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from threading import Barrier
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -38,6 +43,32 @@ class Remembering:
         self.vectors |= vectors
 
 
+@contextmanager
+def interrupted_before(number: int, *, within: Callable[..., object]) -> Iterator[None]:
+    """Ctrl-C before this instruction, counted from 1, of a function and those inside it; unless it ends earlier."""
+    left, file = number, inspect.getsourcefile(within)
+
+    def step(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        left -= event == "opcode"
+        if not left:
+            raise KeyboardInterrupt
+        return step
+
+    def begun(frame: FrameType, _: str, __: Any) -> Any:
+        if frame.f_code.co_filename != file or frame.f_code.co_qualname.split(".")[0] != within.__qualname__:
+            return None
+        frame.f_trace_opcodes = True
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(begun)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
 class TwoAtOnce(Listening):
     """Each call waits until the other one of its pair has begun."""
 
@@ -55,8 +86,8 @@ def vectors_of(documents: Sequence[Document]) -> Vectors:
     return dict(zip((document.text_digest for document in documents), made, strict=True))
 
 
-def many(count: int) -> tuple[Document, ...]:
-    return documents_of([tool(f"tool_{number}") for number in range(count)])
+def many(number: int) -> tuple[Document, ...]:
+    return documents_of([tool(f"tool_{each}") for each in range(number)])
 
 
 def embedded(documents: Sequence[Document], **how: Any) -> Embedded:
@@ -179,6 +210,20 @@ def test_an_interruption_of_the_one_who_waits_keeps_what_is_under_way() -> None:
     with pytest.raises(KeyboardInterrupt):
         embedded(many(6 * LOT), cache=cache, embedder=embedder, progress=progress)
     assert len(cache.vectors) == len(embedder.asked) < 6 * LOT
+
+
+def test_an_interruption_before_any_instruction_loses_no_vector_that_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "LOT", 1)
+    for number in count(1):
+        cache, embedder = Remembering(), Listening()
+        try:
+            with interrupted_before(number, within=embedding.embed_lots):
+                embedded(many(3), cache=cache, embedder=embedder)
+        except KeyboardInterrupt:
+            assert len(cache.vectors) == len(embedder.asked), f"before instruction {number}"
+        else:
+            assert number > 200
+            return
 
 
 @pytest.mark.parametrize("answer", [np.zeros((1, 16)), np.full((1, 16), np.nan), np.ones((2, 16)), np.ones((1, 8)), []])
