@@ -48,6 +48,8 @@ _REFUSALS = frozenset(
         sqlite3.SQLITE_CANTOPEN,
     }
 )
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+"""The second where SQLite quotes damaged bytes in a message, which Python then cannot read."""
 _DAMAGED_READS = frozenset({sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS})
 
 
@@ -127,13 +129,13 @@ class VectorFile:
             yield
         except OSError as error:
             self._give_up(error.strerror or str(error))
-        except sqlite3.Error as error:
+        except _DAMAGE as error:
             if _is_refusal(error):
                 self._give_up(str(error))
                 return
             try:
                 place = self._start_anew()
-            except (OSError, sqlite3.Error, CacheFileError):
+            except (OSError, *_DAMAGE, CacheFileError):
                 self._give_up(str(error))
             else:
                 self._tell(f"vector cache {self._path}: was damaged ({error}); set aside as {place.name}, begun anew")
@@ -156,7 +158,7 @@ class VectorFile:
         self._tell(f"vector cache {self._path}: {problem}; going on without it")
 
 
-def _is_refusal(error: sqlite3.Error) -> bool:
+def _is_refusal(error: Exception) -> bool:
     """Whether the system refused, rather than the file being damaged."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
     return code not in _DAMAGED_READS and code & 0xFF in _REFUSALS

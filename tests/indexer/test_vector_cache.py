@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indexer.adapters.cache_file import PAGE
 from indexer.adapters.vector_cache import VectorFile
 from indexer.errors import CacheFileError
 from tests.indexer.cached_vectors import DIMENSION, files_beside, same, some
@@ -127,6 +128,20 @@ def test_any_damage_to_the_file_costs_vectors_and_never_gives_a_wrong_one(
         assert all(np.array_equal(vector, some(30)[key]) for key, vector in cache.find("model", list(some(30))).items())
 
 
+@pytest.mark.parametrize("damage", [b"\xff" * 64, b"\x00" * 64, b"\xc3(" * 32], ids=["ff", "00", "no UTF-8"])
+def test_damage_anywhere_in_the_page_of_the_tables_costs_vectors_alone(memory: Path, damage: bytes) -> None:
+    path = memory / "vectors.sqlite3"
+    with closing(VectorFile(path)) as cache:
+        cache.keep("model", some(3))
+    sound = path.read_bytes()
+    for at in range(100, PAGE, 61):
+        told: list[str] = []
+        path.write_bytes(sound[:at] + damage + sound[at + len(damage) :])
+        with closing(VectorFile(path, tell=told.append)) as cache:
+            cache.keep("model", some(3))
+            assert len(cache.find("model", list(some(3)))) == 3, (at, told)
+
+
 def test_a_row_that_was_changed_is_forgotten(cache: VectorFile, path: Path) -> None:
     cache.keep("model", some(3))
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -236,6 +251,7 @@ def test_a_full_disk_is_told_once_and_the_deploy_goes_on(path: Path) -> None:
 import resource, signal, sys
 from pathlib import Path
 import numpy as np
+from indexer.adapters.cache_file import PAGE
 from indexer.adapters.vector_cache import VectorFile
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
